@@ -74,7 +74,7 @@ class PreparedLoader(DataLoaderStateMixin):  # type: ignore[misc]
         plan = loader if isinstance(loader, Loader) else loader.loader
         if plan._options["framework"] != "torch":
             raise invalid("this loader delivers NumPy arrays", 'Make it with framework="torch".')
-        if isinstance(loader, DataLoader) and loader.batch_size is None:
+        if isinstance(loader, DataLoader) and not loader._batched:
             raise invalid("this loader delivers samples one by one", "Make it with batch_size=, batches are prepared.")
         self._loader = loader
         self._plan = plan

@@ -46,9 +46,10 @@ class GroupReducer:
     directly, leave the other levels out.
 
     Args:
-        groups: The loader whose batches are added, or the number of groups; None: ``sizes`` says it. Of a loader whose
-            samples lie along several axes (``open(sample_axes=)``), the levels are the first of these axes: it says
-            their sizes, and where each row belongs.
+        groups: The loader whose batches are added (also a :class:`headrace.torch.DataLoader`, or one of a data module),
+            or the number of groups; None: ``sizes`` says it. Of a loader whose samples lie along several axes
+            (``open(sample_axes=)``), the levels are the first of these axes: it says their sizes, and where each row
+            belongs.
         reduce: What to compute, of every level: one name or several.
         nested: Names of the levels, from the finest to the coarsest. Default: the one level of the loader's groups.
         sizes: How many groups of a level there are in one of the next coarser level; for the coarsest, which
@@ -66,7 +67,7 @@ class GroupReducer:
 
     def __init__(
         self,
-        groups: Loader | int | None = None,
+        groups: Any = None,
         *,
         reduce: str | Sequence[str] = ("vote", "mean"),
         nested: Sequence[str] | None = None,
@@ -77,7 +78,8 @@ class GroupReducer:
         k: int = 5,
     ) -> None:
         self.reduce = _names("reduce", [reduce] if isinstance(reduce, str) else reduce, REDUCTIONS)
-        loader = groups if isinstance(groups, Loader) else None
+        engine = getattr(groups, "loader", groups)  # of a DataLoader, and of what a DataModule makes
+        loader = engine if isinstance(engine, Loader) else None
         self.nested = _names("nested", nested) if nested is not None else (loader._level if loader else "file",)
         self._places = _places(loader, self.nested) if loader and sizes is None and ids is None else None
         if self._places is not None:

@@ -108,7 +108,7 @@ class Loader:
         provenance: Deliver with each batch a field ``_rows``, int64 of shape (rows, 2): number of the file, and row in
             it. Of patches: ``_volume``, the number of the file, and ``_start``, the first voxel along each axis.
         on_error: ``"raise"``: damaged data is an error, at the first batch that holds it.
-        timeout: Seconds to wait for one batch before LoaderTimeoutError. Default: no limit.
+        timeout: Seconds to wait for one batch before LoaderTimeoutError. Default, and 0: no limit.
 
     Raises:
         InvalidArgumentError: An argument is wrong, or arguments contradict each other (a ValueError).
@@ -446,7 +446,14 @@ class Loader:
         return number, whole_number("step", step, least=0), rows
 
     def set_epoch(self, epoch: int) -> None:
-        """Name the epoch that the next ``iter()`` delivers (from 0). Calling it twice is the same as once."""
+        """Name the epoch that the next ``iter()`` delivers (from 0). Calling it twice is the same as once.
+
+        Args:
+            epoch: Number of the epoch, below 2^63.
+
+        Raises:
+            InvalidArgumentError: It is no whole number from 0.
+        """
         self._native.set_epoch(whole_number("epoch", epoch, least=0))
 
     def preload(self, progress: Callable[[int, int], Any] | None = None) -> None:
@@ -473,7 +480,15 @@ class Loader:
         return self._native.explain()
 
     def order_report(self, by: str | None = None, *, epoch: int = 0) -> _headrace.ToolResult:
-        """Say how well this order mixes; see :func:`headrace.order`. Reads the field ``by`` whole, and nothing else."""
+        """Say how well this order mixes; see :func:`headrace.order`. Reads the field ``by`` whole, and nothing else.
+
+        Args:
+            by: Field with a class of each sample, whose mixing is told. Default: that of the blocks.
+            epoch: Number of the epoch, from 0.
+
+        Raises:
+            InvalidArgumentError: There is no such field, or it holds no classes.
+        """
         self._list_first_rows()
         label = "" if by is None else engine_text("by", by)
         return _headrace.order(self._native, label, whole_number("epoch", epoch, least=0))

@@ -26,6 +26,10 @@ class Weighted:
         replacement: True draws each row independently. False: each row once at most; heavier ones tend to come earlier.
         num_samples: Samples of an epoch. Default: as many as there are rows (without replacement: rows of positive
             weight).
+
+    Raises:
+        InvalidArgumentError: The weights are no list of numbers, or an argument is out of range. What does not fit the
+            data (another number of weights than rows, say) is told when a Loader is made.
     """
 
     def __init__(self, weights: ArrayLike, *, replacement: bool = True, num_samples: int | None = None) -> None:
@@ -47,6 +51,10 @@ class Balanced:
     Args:
         by: Field with the class: a whole number a sample, or one-hot. It is read whole.
         num_samples: Samples of an epoch. Default: as many as there are rows.
+
+    Raises:
+        InvalidArgumentError: ``num_samples`` is below 1. A field that is not there, or holds no classes, is told when a
+            Loader is made.
     """
 
     def __init__(self, by: str, *, num_samples: int | None = None) -> None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import inspect
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from types import GenericAlias, TracebackType
 from typing import Any, ClassVar
@@ -24,6 +24,8 @@ from headrace._device.delivery import Pinned
 from headrace._device.fake import FakeDevice
 from headrace._faces.bulk_sampler import in_bulk
 from headrace._faces.torch_arguments import TorchArguments
+from headrace._loader.by_tokens import ByTokens
+from headrace._loader.options import ShuffleShape
 from headrace._support.checks import invalid
 from headrace._support.knobs import DATALOADER_KNOBS, names_knobs
 from headrace._support.logging import logger, warn
@@ -57,7 +59,8 @@ class DataLoader:
 
     Args:
         dataset: A :class:`headrace.Dataset`, or paths to open with all their fields; or any data set of torch's.
-        batch_size: Samples a batch, on each rank. None: samples come one by one, without the axis of the batch.
+        batch_size: Samples a batch, on each rank. None: samples come one by one, without the axis of the batch. Left
+            out with ``batch`` and ``group_by``.
         shuffle: True shuffles so that each block of rows is decoded once (see :class:`headrace.Loader`); ``"exact"`` is
             a global permutation, as torch's RandomSampler draws one.
         sampler: An iterable of row numbers, torch's or another; or :class:`headrace.Weighted` or
@@ -92,6 +95,19 @@ class DataLoader:
         rank: Data-parallel rank. Default: what torch.distributed or the launcher says.
         world_size: Number of data-parallel ranks; give it with ``rank``.
         provenance: Deliver with each batch a field ``_rows``, int64 of shape (rows, 2): file, and row in it.
+        shuffle_buffer: With ``shuffle=True``: how much is mixed at any time, as :class:`headrace.Loader` has it.
+        batch: :class:`headrace.ByTokens`: batches by a budget of rows, as :class:`headrace.Loader` has it.
+        group_by: Batches of whole groups, as :class:`headrace.Loader` has it.
+        max_items: With ``group_by``: most rows of a batch, as :class:`headrace.Loader` has it.
+        max_groups: With ``group_by``: most groups of a batch.
+        lookahead: With ``sampler``: so many batches ahead it is asked, as :class:`headrace.Loader` has it; so many
+            samples with ``batch_size=None``.
+        tail: ``"partial"``, ``"drop"`` (the same as ``drop_last=True``) or ``"pad"``, as :class:`headrace.Loader` has
+            it.
+        share: ``"host"``: processes of this host keep data once, as :class:`headrace.Loader` has it.
+        layout: ``"ragged"`` or ``"padded"``, as :class:`headrace.Loader` has it. ``collate_fn`` gets samples of their
+            own length, or as they lie in the padded batch.
+        fill: With ``layout="padded"``: what samples are filled up with.
 
     Attributes:
         loader: The :class:`headrace.Loader` that does the work.
@@ -148,8 +164,19 @@ class DataLoader:
         rank: int | None = None,
         world_size: int | None = None,
         provenance: bool = False,
+        shuffle_buffer: int | str | ShuffleShape | None = None,
+        batch: ByTokens | None = None,
+        group_by: str | int | None = None,
+        max_items: int | None = None,
+        max_groups: int | None = None,
+        lookahead: int | None = None,
+        tail: str | None = None,
+        share: str | None = None,
+        layout: str = "ragged",
+        fill: float = 0,
     ) -> None:
-        if batch_size is None and sampler is not None and batch_sampler is None and not shuffle and not drop_last:
+        alone = all(option is None for option in (batch_sampler, batch, group_by, lookahead))
+        if batch_size is None and sampler is not None and alone and not shuffle and not drop_last:
             sampler, gives_batches = in_bulk(sampler)
             if gives_batches:  # as in torch, where dataset[rows] makes the batch, which collate_fn gets as it is
                 sampler, batch_sampler, batch_size = None, sampler, 1
@@ -169,6 +196,11 @@ class DataLoader:
             multiprocessing_context=multiprocessing_context,
             collate_fn=collate_fn,
             column_fn=column_fn,
+            batch=batch,
+            group_by=group_by,
+            lookahead=lookahead,
+            tail=tail,
+            layout=layout,
         )
         self.pin_memory = pin_memory and str(device) == "cpu"
         self.pin_memory_device = pin_memory_device
@@ -178,6 +210,9 @@ class DataLoader:
         self.column_fn = column_fn
         self._collate_fn = collate_fn
         self._batched = given.batched
+        self._lists_batches = given.batch_sampler is not None
+        in_samples = collate_fn is not None or not given.batched
+        self._as_tuples = in_samples and batch_format == "tuple"  # samples are made of columns that have names
         if not given.batched and type(self) is DataLoader:
             self.__class__ = SingleSampleLoader
         self._in_samples = False  # some samples of an epoch were given out one by one, and others were not
@@ -192,7 +227,12 @@ class DataLoader:
             provenance=provenance,
             framework="torch",
             device=Pinned() if pin_memory and str(device) == "cpu" else device,
-            batch_format=batch_format,
+            batch_format="dict" if self._as_tuples else batch_format,
+            shuffle_buffer=shuffle_buffer,
+            max_items=max_items,
+            max_groups=max_groups,
+            share=share,
+            fill=fill,
         )
         for text in given.without_effect():
             logger.info("%s", text)
@@ -216,8 +256,8 @@ class DataLoader:
 
     @property
     def batch_size(self) -> int | None:
-        """Samples of a full batch on this rank; None where samples come one by one."""
-        return self.loader.batch_size if self._batched else None
+        """Samples of a full batch on this rank; None where samples come one by one, and with ``batch_sampler``."""
+        return self.loader.batch_size if self._batched and not self._lists_batches else None
 
     @property
     def drop_last(self) -> bool:
@@ -238,6 +278,8 @@ class DataLoader:
     def collate_fn(self) -> Callable[[Any], Any]:
         """Return what makes a batch of a list of samples; ``column_fn`` is a part of it."""
         collate = self._collate_fn or self.loader.collate_fn
+        if self._as_tuples and self._batched:  # it gets samples of the data set, which are dicts
+            collate = partial(_in_turn, (_tuples, collate))
         return collate if self.column_fn is None else partial(_in_turn, (collate, self.column_fn))
 
     def __len__(self) -> int:
@@ -262,13 +304,13 @@ class DataLoader:
         torch.empty((), dtype=torch.int64, device=device).random_(generator=self.generator)
         prepare = None
         if self._collate_fn is not None:
-            prepare = partial(_collated if self._batched else _changed_samples, self._collate_fn)
+            prepare = partial(_collated if self._batched else _changed_samples, self._collate_fn, self._as_tuples)
         batches = self.loader._epoch(prepare, self.column_fn)
         return batches if self._batched else self._samples_of(batches)
 
     def _samples_of(self, batches: Iterator[Any]) -> Iterator[Any]:
         for batch in batches:
-            for sample in batch if self._collate_fn is not None else _rows(batch):
+            for sample in batch if self._collate_fn is not None else _samples(batch, self._as_tuples):
                 self._in_samples = True
                 yield sample
         self._in_samples = False
@@ -307,6 +349,10 @@ class DataLoader:
 
     def __repr__(self) -> str:
         return f"<headrace.torch.DataLoader: {self.loader!r}>"
+
+
+def _tuples(samples: Sequence[Mapping[str, Any]]) -> list[tuple[Any, ...]]:
+    return [tuple(sample.values()) for sample in samples]
 
 
 def _in_turn(functions: tuple[Callable[[Any], Any], ...], made: Any) -> Any:
@@ -373,19 +419,19 @@ def nested(batch: Mapping[str, torch.Tensor], name: str) -> torch.Tensor:
     return made
 
 
-def _rows(batch: Any) -> list[Any]:
-    """Return the samples of a batch, each in the batch's own form."""
-    if isinstance(batch, dict):
-        if any(ragged.offsets_of(batch, name) is not None for name in batch):
-            return [ragged.sample(batch, i) for i in range(ragged.num_samples(batch))]
-        columns = [list(column) for column in batch.values()]
-        return [dict(zip(batch, values, strict=True)) for values in zip(*columns, strict=True)]
-    return list(zip(*batch, strict=True))
+def _samples(batch: Mapping[str, Any], as_tuples: bool) -> list[Any]:
+    """Return the samples of a batch, as dicts or as tuples."""
+    columns = {name: column for name, column in batch.items() if name != ragged.GROUPS}  # which has a row a group
+    if any(ragged.offsets_of(columns, name) is not None for name in columns):
+        samples = [ragged.sample(columns, i) for i in range(ragged.num_samples(columns))]
+        return _tuples(samples) if as_tuples else samples
+    rows = zip(*map(list, columns.values()), strict=True)
+    return list(rows) if as_tuples else [dict(zip(columns, values, strict=True)) for values in rows]
 
 
-def _collated(collate_fn: Callable[[list[Any]], Any], batch: Any) -> Any:
-    return collate_fn(_rows(batch))
+def _collated(collate_fn: Callable[[list[Any]], Any], as_tuples: bool, batch: Any) -> Any:
+    return collate_fn(_samples(batch, as_tuples))
 
 
-def _changed_samples(collate_fn: Callable[[Any], Any], batch: Any) -> list[Any]:
-    return [collate_fn(sample) for sample in _rows(batch)]
+def _changed_samples(collate_fn: Callable[[Any], Any], as_tuples: bool, batch: Any) -> list[Any]:
+    return [collate_fn(sample) for sample in _samples(batch, as_tuples)]

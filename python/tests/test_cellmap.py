@@ -300,6 +300,14 @@ def test_each_argument_is_told_with_what_it_became(world: World) -> None:
     assert "balance=['mito', 'er']" in told and "samples_per_epoch=20" in told and "decode thread" in told
 
 
+def test_more_visits_are_mixed(world: World) -> None:
+    loader = CellMapDataLoader(world.both(), batch_size=4, iterations_per_epoch=8, shuffle_buffer="64MiB")
+    assert sum(len(batch["idx"]) for batch in loader) == 8
+    assert loader.loader.loader._options["shuffle_buffer"] == str(64 << 20)
+    with pytest.raises(hr.InvalidArgumentError, match="is_train=False gives tiles in order"):
+        CellMapDataLoader(world.both(), batch_size=4, is_train=False, shuffle_buffer="64MiB")
+
+
 def test_what_there_is_not_is_refused_by_name(world: World) -> None:
     for words, text in (
         ({"collate_fn": list}, "come collated"),

@@ -74,6 +74,30 @@ def test_a_device_without_room(jets) -> None:
             list(loader)
 
 
+@pytest.mark.parametrize("words", [{}, {"sampler": range(633), "lookahead": 1}], ids=["ahead", "when asked for"])
+def test_a_device_that_is_full_loses_no_batch(jets, words: dict[str, Any]) -> None:
+    """The error comes at its batch, and again as long as there is no room; then the batch."""
+    batch_bytes = 50 * (8 * 4 * 4 + 10 * 4 + 8)
+    device = fake("fast", memory_bytes=4 * batch_bytes)
+    with hr.Loader(jets.open(), 50, framework="torch", device=device, **words) as loader:
+        batches, held, rows = iter(loader), [], []
+        for full in range(3):
+            while True:
+                try:
+                    held.append(next(batches))
+                except torch.OutOfMemoryError:
+                    break
+            assert len(held) == 4, "all that fit"
+            if not words:  # such an epoch has no state
+                assert loader.state_dict()["samples"] == 200 * (full + 1)
+            with pytest.raises(torch.OutOfMemoryError):
+                next(batches)
+            rows += [row for batch in held for row in batch["y"].tolist()]
+            held.clear()
+        rows += [row for batch in batches for row in batch["y"].tolist()]
+    assert rows == list(range(633))
+
+
 def test_a_batch_that_does_not_come_in_time(jets) -> None:
     def slow(columns: dict[str, Any]) -> dict[str, Any]:
         if columns["y"][0] == 100:
@@ -100,7 +124,7 @@ def test_a_batch_that_is_there_in_time_is_no_timeout(tmp_path: Path) -> None:
     with hr.Loader(path, 20_000, timeout=1e-6, threads=1, framework="torch", device=fake("fast")) as loader:
         iterator = iter(loader)
         for number in range(3):  # each takes some 50 ms to decode
-            assert wait_for(lambda: bool(iterator._channel.ready))
+            assert wait_for(lambda: iterator._channel.has_ready())
             assert next(iterator)["x"][0, 0] == 20_000 * 64 * number
 
 
@@ -184,7 +208,7 @@ def test_a_device_that_cannot_be_used_costs_no_epoch(jets) -> None:
 def test_rates_that_cannot_be_measured_cost_no_batch(jets, monkeypatch) -> None:
     device = fake("fast")
 
-    def no_memory(_: Any) -> tuple[float, float]:
+    def no_memory(*_: Any) -> tuple[float, float]:
         raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 8.00 MiB")
 
     monkeypatch.setattr(device._backend, "rates", no_memory)

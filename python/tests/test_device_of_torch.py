@@ -136,12 +136,15 @@ def test_each_batch_is_copied_in_one_stream_and_awaited_in_the_other(jets, modul
 def test_ranges_and_sleeping_waits_on_cuda(jets, monkeypatch: pytest.MonkeyPatch, module: Module) -> None:
     words: list[dict[str, Any]] = []
     names: list[str] = []
+    ended: list[int] = []
     module.Event = lambda **given: words.append(given) or NotingEvent(module)  # type: ignore[assignment]
-    monkeypatch.setattr(torch.cuda.nvtx, "range", lambda name: names.append(name) or contextlib.nullcontext())
+    monkeypatch.setattr(torch.cuda.nvtx, "range_push", names.append)
+    monkeypatch.setattr(torch.cuda.nvtx, "range_pop", lambda: ended.append(1))
     with hr.Loader(jets.open(), 100, framework="torch", device="cuda") as loader:
         assert len(list(loader)) == 7
         assert loader.report().to_device.name == "cuda:0"
     assert sorted(names) == ["headrace: next batch"] * 8 + ["headrace: to device"] * 7
+    assert len(ended) == len(names)
     assert all(given == {"enable_timing": True, "blocking": True} for given in words)
 
 
@@ -198,3 +201,23 @@ def test_pinned_memory_is_quietly_nothing_where_torch_could_have_an_accelerator(
     assert states == their_states and all(map(same, ours, theirs))
     assert same(loader.loader.batch(1, 2), plain.loader.batch(1, 2))
     loader.close()
+
+
+def test_a_default_device_of_torchs_is_none_of_its_business(
+    jets, module: Module, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Page-locked memory is the host's, whatever ``torch.set_default_device()`` says."""
+    made, empty = [], torch.empty
+
+    def noted(*shape: Any, **words: Any) -> Any:
+        if words.pop("pin_memory", False):
+            made.append(words.get("device"))
+        return empty(*shape, **words)
+
+    monkeypatch.setattr(torch, "empty", noted)
+    monkeypatch.setattr(torch.cuda.nvtx, "range_push", lambda _: 0)
+    monkeypatch.setattr(torch.cuda.nvtx, "range_pop", lambda: 0)
+    module.Event = lambda **_: NotingEvent(module)  # type: ignore[assignment]
+    with torch.device("meta"), hr.Loader(jets.open(), 100, framework="torch", device="cuda") as loader:
+        assert len(list(loader)) == 7
+    assert made == ["cpu"]

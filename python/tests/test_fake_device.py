@@ -1,4 +1,4 @@
-"""The habits of a fake device: those of a real one that hide faults of whoever copies to it."""
+"""The habits of a fake device: those of a real one that hide faults of the code that copies to it."""
 
 from __future__ import annotations
 

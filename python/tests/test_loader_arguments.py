@@ -72,7 +72,6 @@ INVALID: list[dict[str, Any]] = [
     {"batch_format": "list"},
     {"provenance": "yes"},
     {"on_error": None},
-    {"timeout": 0},
     {"timeout": -1},
     {"timeout": "soon"},
     {"timeout": float("nan")},
@@ -115,7 +114,7 @@ def test_later_features_name_what_to_use(jets, options: dict[str, Any], instead:
         ({"cache": "none", "share": "host"}, "Leave one"),
         ({"sampler": 5}, "Give a list"),
         ({"lookahead": 2}, "Give sampler="),
-        ({"timeout": 0}, "wait without limit"),
+        ({"timeout": -1}, "wait without limit"),
     ],
     ids=str,
 )

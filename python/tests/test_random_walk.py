@@ -36,12 +36,18 @@ class EachEpoch:
     def set_epoch(self, epoch: int) -> None:
         self.epoch = epoch
 
+    def __len__(self) -> int:
+        return 45
+
     def __iter__(self) -> Iterator[int]:
         return iter(np.random.default_rng(self.epoch).permutation(SAMPLES)[:45].tolist())
 
 
 class EachEpochBatches(EachEpoch):
     """A batch sampler whose batches are others in each epoch; other numbers of them would end a live iterator."""
+
+    def __len__(self) -> int:
+        return 6
 
     def __iter__(self) -> Iterator[Any]:
         yield from ([row, row + 1 + self.epoch % 3] for row in range(6))

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 
 SUFFIX = ".offsets"
+#: Where each group of a batch begins, with ``group_by=``: a row for each group, and no column of samples.
+GROUPS = "_group" + SUFFIX
 
 
 def offsets_of(columns: Mapping[str, Any], name: str) -> Any:
@@ -32,7 +34,7 @@ def sample(columns: Mapping[str, Any], number: int) -> dict[str, Any]:
     """Return one sample of several: of a ragged column its own rows, without offsets."""
     made = {}
     for name, values in columns.items():
-        if name.endswith(SUFFIX) and offsets_of(columns, name.removesuffix(SUFFIX)) is not None:
+        if name == GROUPS or (name.endswith(SUFFIX) and offsets_of(columns, name.removesuffix(SUFFIX)) is not None):
             continue
         offsets = offsets_of(columns, name)
         made[name] = values[number] if offsets is None else values[int(offsets[number]) : int(offsets[number + 1])]

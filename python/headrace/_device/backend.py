@@ -56,10 +56,10 @@ class Backend(Protocol):
     def lend(self, tensor: torch.Tensor, stream: Any) -> None:
         """Keep the tensor's memory, once it is freed, until ``stream`` has done what it was asked for by then."""
 
-    def rates(self, host: torch.Tensor) -> tuple[float, float]:
+    def rates(self, host: torch.Tensor, stream: Any) -> tuple[float, float]:
         """Return the bytes a second of copies from this page-locked memory and from other memory; 0: not known.
 
-        Takes some ms; waits for the device.
+        Copies in a stream whose memory others use afterwards. Takes some ms; waits for the device.
         """
 
     def range(self, name: str) -> AbstractContextManager[Any]:
@@ -114,11 +114,11 @@ class TorchDevice:
     def lend(self, tensor: torch.Tensor, stream: Any) -> None:
         tensor.record_stream(stream)
 
-    def rates(self, host: torch.Tensor) -> tuple[float, float]:
+    def rates(self, host: torch.Tensor, stream: Any) -> tuple[float, float]:
         host = host[:_TRIED_BYTES]
         if host.nbytes == 0:
             return 0, 0
-        stream, rates = self.stream(), []
+        rates = []
         with self.on(stream):
             to = self.empty_like(host)
             for source in (host, torch.zeros(host.shape, dtype=host.dtype, device="cpu")):
@@ -132,10 +132,25 @@ class TorchDevice:
         return rates[0], rates[1]
 
     def range(self, name: str) -> AbstractContextManager[Any]:
-        if self._nvtx is None:
-            return contextlib.nullcontext()
-        made: AbstractContextManager[Any] = self._nvtx.range(name)
-        return made
+        return _NO_RANGE if self._nvtx is None else _Range(self._nvtx, name)
+
+
+#: A range of no profiler's; it is entered any number of times.
+_NO_RANGE = contextlib.nullcontext()
+
+
+class _Range:
+    """A range of a profiler. torch's own costs a generator for each."""
+
+    def __init__(self, nvtx: Any, name: str) -> None:
+        self._nvtx = nvtx
+        self._name = name
+
+    def __enter__(self) -> None:
+        self._nvtx.range_push(self._name)
+
+    def __exit__(self, *_: object) -> None:
+        self._nvtx.range_pop()
 
 
 def own_move(value: Any, device: torch.device) -> Any:

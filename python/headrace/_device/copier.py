@@ -92,7 +92,7 @@ class Copier:
         self._first.synchronize()
         self._first = None
         try:
-            rates = self._backend.rates(self._buffers[1])
+            rates = self._backend.rates(self._buffers[1], self._stream)
         except Exception as error:  # no memory left, or a program that forbids to wait for the device
             logger.debug("the rates of copies to %s are not known: %s", self._figures.name, error)
         else:

@@ -102,7 +102,7 @@ class FakeBackend:
         if memory is not None and stream not in memory.streams:
             memory.streams.append(stream)
 
-    def rates(self, host: torch.Tensor) -> tuple[float, float]:
+    def rates(self, host: torch.Tensor, stream: Any) -> tuple[float, float]:
         return self._device.bytes_per_second, self._pageable_rate
 
     def range(self, name: str) -> AbstractContextManager[Any]:

@@ -44,7 +44,7 @@ class FakeEvent:
     """An event of a fake stream, or of the host, for which it has happened when it is recorded."""
 
     def __init__(self) -> None:
-        self._happened = threading.Event()
+        self._has_happened = False
         self._lock = threading.Lock()
         self._later: list[Callable[[], object]] = []
         self._at = 0
@@ -52,16 +52,20 @@ class FakeEvent:
 
     def record(self, stream: Stream) -> None:
         """Let it happen once `stream` has done what it was asked for so far."""
-        self._happened.clear()
+        self._has_happened = False
         stream.record(self)
 
     def query(self) -> bool:
         """Return True if it has happened."""
-        return self._happened.is_set()
+        return self._has_happened
 
     def synchronize(self) -> None:
         """Wait for it. Raises the error of the copy before it."""
-        self._happened.wait()
+        if not self._has_happened:
+            over = threading.Lock()
+            over.acquire()
+            self.then(over.release)
+            over.acquire()
         if self._error is not None:
             raise self._error
 
@@ -74,7 +78,7 @@ class FakeEvent:
         self._at = time.perf_counter_ns()
         self._error = error
         with self._lock:
-            self._happened.set()
+            self._has_happened = True
             later, self._later = self._later, []
         for function in later:
             function()
@@ -82,7 +86,7 @@ class FakeEvent:
     def then(self, function: Callable[[], object]) -> None:
         """Call a function once it has happened, on the thread that lets it happen; at once, if it has."""
         with self._lock:
-            if not self._happened.is_set():
+            if not self._has_happened:
                 self._later.append(function)
                 return
         function()

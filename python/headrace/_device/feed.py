@@ -231,33 +231,48 @@ class Feed(Iterator[Any]):
 
 
 def _copy_all(channel: Channel, source: Source, way: Way) -> None:
-    made: OnDevice | BaseException | None = None
+    batch: Any = None  # taken, and not copied
     is_last = False
     try:
         with way.entered():
             while channel.has_room(is_last):  # the end, which follows the last, takes none
+                made: OnDevice | BaseException | None
                 try:
-                    made = _copy_next(source.batches, way)
-                except LoaderTimeoutError:  # the program waits for itself
-                    continue
+                    if batch is None:
+                        batch = _take_next(channel, source.batches, way)
                 except Exception as error:  # in its place; what follows it, the engine knows
                     made = error
+                else:
+                    try:
+                        made = None if batch is None else way.copy(batch)
+                    except Exception as error:  # the device is full, say: the batch is not lost
+                        channel.put(Item(error, None))
+                        del error  # and what it refers to
+                        channel.wait_until_asked()
+                        continue
+                batch = None
                 place = source.epoch.taken
                 is_last = place is not None and place.last
                 channel.put(Item(made, place))
                 if made is None:
                     return
-                made = None  # the program's alone now: its memory is free once the program drops it
+                del made  # the program's alone now: its memory is free once the program drops it
     except BaseException as error:
         channel.put(Item(error, source.epoch.taken))
         channel.put(Item(None, None))
 
 
-def _copy_next(batches: Iterator[Any], way: Way) -> OnDevice | None:
+def _take_next(channel: Channel, batches: Iterator[Any], way: Way) -> Any:
+    """Return the next batch, in the host's memory; None at the end."""
     began = time.perf_counter_ns()
-    try:
-        batch = next(batches)
-    except StopIteration:
-        return None
-    way.spent(time.perf_counter_ns() - began)
-    return way.copy(batch)
+    while True:
+        try:
+            batch = next(batches)
+        except StopIteration:
+            return None
+        except LoaderTimeoutError:  # the program waits for itself
+            if channel.closed:
+                raise
+            continue
+        way.spent(time.perf_counter_ns() - began)
+        return batch

@@ -43,12 +43,14 @@ class Figures:
         with self._lock:
             self._copies.append((start, end, num_bytes))
             self._add_copies()
+            self._add_waits()
 
     def waited(self, asked: Any, there: Any) -> None:
-        """Count what a step waited: the time in its own stream from one event to the other."""
-        with self._lock:
-            self._waits.append((asked, there))
-            self._add_waits()
+        """Count what a step waited: the time in its own stream from one event to the other.
+
+        They are looked at with the next copy: the program's thread has other things to do.
+        """
+        self._waits.append((asked, there))
 
     def _add_copies(self) -> None:
         while self._copies and (ms := _ms(*self._copies[0][:2])) is not None:

@@ -57,8 +57,16 @@ class WhenAskedFor(Iterator[Any]):
         self._batches = batches
         self._way = way
         self._finish = finish
+        self._taken: Any = None  # and not copied: the device was full, say
 
     def __next__(self) -> Any:
         """Return the next batch."""
-        batch = self._way.hand_over(lambda: self._way.copy(next(self._batches)))
+        batch = self._way.hand_over(self._copy)
         return batch if self._finish is None else call(self._finish, batch)
+
+    def _copy(self) -> OnDevice:
+        if self._taken is None:
+            self._taken = next(self._batches)
+        made = self._way.copy(self._taken)
+        self._taken = None
+        return made

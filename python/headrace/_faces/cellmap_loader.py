@@ -10,6 +10,7 @@ import torch
 from headrace._faces.cellmap_patches import CellMapCrops
 from headrace._faces.cellmap_theirs import balanced_sampler, crops_of
 from headrace._faces.old_knobs import table
+from headrace._loader.options import ShuffleShape
 from headrace._support.checks import invalid, whole_number
 from headrace._support.knobs import CELLMAP_KNOBS, names_knobs
 from headrace._support.logging import logger
@@ -57,6 +58,7 @@ class CellMapDataLoader:
         worker_init_fn: Accepted, never called, for the same reason.
         pin_memory_device: Accepted, without effect, as in torch.
         in_order: Accepted, without effect: batches always come in order.
+        shuffle_buffer: With ``is_train``: how much is mixed at any time, as :class:`headrace.Loader` has it.
         seed: Seed of what is drawn. Default: as ``rng`` says.
         memory: Bytes this loader may hold, as :class:`headrace.Loader` has it.
         cache: What stays of decoded data, as :class:`headrace.Loader` has it.
@@ -95,6 +97,7 @@ class CellMapDataLoader:
         worker_init_fn: Any = None,
         pin_memory_device: str = "",
         in_order: bool = True,
+        shuffle_buffer: int | str | ShuffleShape | None = None,
         seed: int | None = None,
         memory: int | str | None = None,
         cache: Any = "auto",
@@ -116,12 +119,17 @@ class CellMapDataLoader:
             seed = getattr(self.dataset, "seed", None)
         if rng is not None:
             self._tell("rng", "a generator", f"seed={rng.initial_seed() if seed is None else seed}")
+        if shuffle_buffer is not None and not is_train:
+            raise invalid(
+                "shuffle_buffer is for random patches, and is_train=False gives tiles in order", "Leave it out."
+            )
         patches = self._patches(bool(weighted_sampler), iterations_per_epoch)
         self._device = "cpu" if device is None else device
         self.loader = DataLoader(
             patches,
             batch_size,
             shuffle=is_train,
+            shuffle_buffer=shuffle_buffer,
             num_workers=num_workers,
             pin_memory=pin_memory,
             drop_last=drop_last,

@@ -8,13 +8,14 @@ from typing import Any
 
 import torch
 
-from headrace._faces.data_module_knobs import DATA_MODULE_KNOBS
 from headrace._faces.lightning_base import LightningDataModule, say
 from headrace._faces.old_knobs import OldKnobs, table
 from headrace._faces.trainer_loader import TrainerLoader
 from headrace._headrace import ToolResult
+from headrace._loader.by_tokens import ByTokens
+from headrace._loader.options import ShuffleShape
 from headrace._support.checks import invalid, memory_bytes, one_of
-from headrace._support.knobs import names_knobs
+from headrace._support.knobs import DATA_MODULE_KNOBS, names_knobs
 from headrace.dataset import Dataset, Fields, Paths
 from headrace.opening import open
 from headrace.tools import check_memory
@@ -42,18 +43,31 @@ class DataModule(LightningDataModule):
         test_files: The same for ``test()``.
         predict_files: The same for ``predict()``. Default: ``test_files``.
         batch_size: Samples a batch, on each rank.
+        batch: In place of ``batch_size``: :class:`headrace.ByTokens`, as :class:`headrace.Loader` has it.
         fields: Which arrays make up a sample, as :func:`headrace.open` has it.
         transforms: What each data set is mapped with, in order, as :meth:`headrace.Dataset.map` takes it.
         column_fn: Called with each batch, on the thread that takes it; what it returns is delivered.
         batch_format: ``"dict"`` or ``"tuple"``, in field order: ``x, y = batch``.
-        shuffle: Of the training files: True, False or ``"exact"``, as :class:`headrace.Loader` has it.
+        shuffle: Of the training files: True, False or ``"exact"``, as :class:`headrace.Loader` has it. Default: True,
+            unless there is a ``sampler``.
+        shuffle_buffer: How much of the training files is mixed at any time, as :class:`headrace.Loader` has it.
+        sampler: Another order of the training files, as :class:`headrace.Loader` has it. With ``overfit_batches`` it is
+            not asked.
         drop_last: Drop the training samples that do not fill the last batch.
-        eval_batch_size: Samples a batch in validation, test and prediction. Default: ``batch_size``.
+        tail: What becomes of these samples: ``"partial"``, ``"drop"`` or ``"pad"``, as :class:`headrace.Loader` has it.
+        eval_batch_size: Samples a batch in validation, test and prediction. Default: ``batch_size`` or ``batch``.
+        eval_group_by: Batches of whole groups there, as :class:`headrace.Loader` has ``group_by``. A
+            :class:`headrace.GroupReducer` takes the loader: ``GroupReducer(data.val_dataloader())``.
+        max_items: With ``eval_group_by``: most rows of a batch, as :class:`headrace.Loader` has it.
+        max_groups: With ``eval_group_by``: most groups of a batch.
+        layout: ``"ragged"`` or ``"padded"``, as :class:`headrace.Loader` has it.
+        fill: With ``layout="padded"``: what samples are filled up with.
         seed: Seed of the order.
         memory: Bytes that the loaders may hold, as int or text (``"8GiB"``). Training gets three quarters of them while
             it shares them with validation. Default: what the process may use, for the loader that is being iterated.
         threads: Decode threads. Default: as many as this process may use.
         cache: What stays of decoded data between epochs, as :class:`headrace.Loader` has it.
+        share: ``"host"``: processes of this host keep data once, as :class:`headrace.Loader` has it.
         provenance: Deliver with each batch a field ``_rows``, int64 of shape (rows, 2): file, and row in it.
         timeout: Seconds to wait for a batch before LoaderTimeoutError; 0: no limit.
         pin_memory: Batches lie in page-locked memory, if torch has an accelerator.
@@ -80,18 +94,28 @@ class DataModule(LightningDataModule):
         test_files: Paths | Dataset | None = None,
         predict_files: Paths | Dataset | None = None,
         *,
-        batch_size: int,
+        batch_size: int | None = None,
+        batch: ByTokens | None = None,
         fields: Fields = None,
         transforms: Sequence[Any] = (),
         column_fn: Callable[[Any], Any] | None = None,
         batch_format: str = "dict",
-        shuffle: bool | str = True,
+        shuffle: bool | str | None = None,
+        shuffle_buffer: int | str | ShuffleShape | None = None,
+        sampler: Any = None,
         drop_last: bool = False,
+        tail: str | None = None,
         eval_batch_size: int | None = None,
+        eval_group_by: str | int | None = None,
+        max_items: int | None = None,
+        max_groups: int | None = None,
+        layout: str = "ragged",
+        fill: float = 0,
         seed: int = 0,
         memory: int | str | None = None,
         threads: int | None = None,
         cache: Any = "auto",
+        share: str | None = None,
         provenance: bool = False,
         timeout: float = 0,
         pin_memory: bool = False,
@@ -107,14 +131,27 @@ class DataModule(LightningDataModule):
         self._files = {"train": train_files, "val": val_files, "test": test_files, "predict": predict_files}
         if all(files is None for files in self._files.values()):
             raise invalid("a data module needs files", 'Give train_files=, for example "train_*.h5".')
+        if batch_size is None and batch is None:
+            raise invalid("batch_size is missing", "Give the number of samples a batch, or batch=hr.ByTokens(tokens).")
+        _one_of_two("batch", batch, "batch_size", batch_size)
+        _one_of_two("eval_group_by", eval_group_by, "eval_batch_size", eval_batch_size)
+        if eval_group_by is None and (max_items is not None or max_groups is not None):
+            raise invalid("max_items and max_groups bound batches of whole groups: give eval_group_by= too")
         self.batch_size = batch_size  # Lightning's Tuner sets it
         self.eval_batch_size = eval_batch_size
         self._fields = fields
         self._fields_given = True  # by the program
         self._transforms = _functions("transforms", transforms)
         self._column_fn = column_fn
-        self._shuffle = shuffle
-        self._drop_last = drop_last
+        self._batch = batch
+        self._groups = {"group_by": eval_group_by, "max_items": max_items, "max_groups": max_groups}
+        self._order = {
+            "shuffle": sampler is None if shuffle is None else shuffle,
+            "shuffle_buffer": shuffle_buffer,
+            "sampler": sampler,
+        }
+        self._tail = {"drop_last": drop_last, "tail": tail}
+        self._common = {"layout": layout, "fill": fill, "share": share}
         self._memory = None if memory is None else memory_bytes("memory", memory)
         self._threads = threads
         self._cache = cache
@@ -178,10 +215,10 @@ class DataModule(LightningDataModule):
             machine_memory: Memory of another machine to judge by (``"64GiB"``). Default: this machine.
 
         Raises:
-            InvalidArgumentError: There are no ``train_files``.
+            InvalidArgumentError: There are no ``train_files``, or there is a ``sampler``.
         """
         dataset = self._dataset("train")
-        order: dict[str, Any] = {"batch_size": self.batch_size, "shuffle": self._shuffle}
+        order = self._words_of("train")
         became = self._knobs.resolve(dataset, self._share("train"), self._threads, {**order, "cache": self._cache})
         return check_memory(
             dataset,
@@ -190,7 +227,6 @@ class DataModule(LightningDataModule):
             threads=became.threads,
             memory=became.memory,
             cache=became.cache,
-            drop_last=self._drop_last,
         )
 
     def teardown(self, stage: str | None = None) -> None:
@@ -277,8 +313,7 @@ class DataModule(LightningDataModule):
     def _loader(self, kind: str) -> TrainerLoader:
         overfits = bool(getattr(self.trainer, "overfit_batches", 0)) and kind in ("train", "val")
         training = kind == "train"
-        batch_size = self.batch_size if training or self.eval_batch_size is None else self.eval_batch_size
-        made_for = (self._place(), overfits, batch_size)
+        made_for = (self._place(), overfits, self._batch_size_of(kind))
         known, loader = self._loaders.get(kind, (None, None))
         place: Mapping[str, Any] | None = None
         if loader is not None:
@@ -288,7 +323,7 @@ class DataModule(LightningDataModule):
                 place = loader.next_state()
             loader.close()
         self._count_processes()
-        loader = self._make(kind, overfits, batch_size)
+        loader = self._make(kind, overfits)
         place = self._resume if training and self._resume is not None else place
         if place is not None:
             loader.load_state_dict(place)
@@ -297,11 +332,23 @@ class DataModule(LightningDataModule):
         self._loaders[kind] = (made_for, loader)
         return loader
 
-    def _make(self, kind: str, overfits: bool, batch_size: int) -> TrainerLoader:
+    def _batch_size_of(self, kind: str) -> int | None:
+        return self.batch_size if kind == "train" or self.eval_batch_size is None else self.eval_batch_size
+
+    def _words_of(self, kind: str, overfits: bool = False) -> dict[str, Any]:
+        """Return the arguments of a loader that say which samples its batches have, and how they lie there."""
+        words: dict[str, Any] = {**self._common, "shuffle": False}
+        if kind == "train":
+            words |= self._tail if overfits else {**self._tail, **self._order}
+        elif self._groups["group_by"] is not None:
+            return {**words, **self._groups}
+        size = self._batch_size_of(kind)
+        return {**words, "batch": self._batch} if size is None else {**words, "batch_size": size}
+
+    def _make(self, kind: str, overfits: bool) -> TrainerLoader:
         dataset = self._dataset(kind)
-        shuffle = self._shuffle if kind == "train" and not overfits else False
         rank, world_size = self._place() or (None, None)
-        order: dict[str, Any] = {"batch_size": batch_size, "shuffle": shuffle, "rank": rank, "world_size": world_size}
+        order = {**self._words_of(kind, overfits), "rank": rank, "world_size": world_size}
         became = self._knobs.resolve(dataset, self._share(kind), self._threads, {**order, "cache": self._cache})
         loader = DataLoader(
             dataset,
@@ -309,7 +356,6 @@ class DataModule(LightningDataModule):
             num_workers=became.threads,
             memory=became.memory,
             cache=became.cache,
-            drop_last=self._drop_last and kind == "train",
             pin_memory=self._pin_memory,
             device=self._destination(),
             column_fn=self._column_fn,
@@ -364,7 +410,8 @@ class DataModule(LightningDataModule):
     def __str__(self) -> str:
         """Name the files of each stage, and their samples where they were opened."""
         parts = [self._text_of(kind) for kind in self._files if self._files[kind] is not None]
-        return f"<{type(self).__name__}: {'; '.join(parts)}; batch_size {self.batch_size}>"
+        size = repr(self._batch) if self.batch_size is None else f"batch_size {self.batch_size}"
+        return f"<{type(self).__name__}: {'; '.join(parts)}; {size}>"
 
     def _text_of(self, kind: str) -> str:
         files = self._files[kind]
@@ -386,3 +433,8 @@ def _functions(name: str, given: Any) -> tuple[Any, ...]:
     if isinstance(given, (list, tuple)):
         return tuple(given)
     raise invalid(f"{name} must be a list, not {given!r}", f"Write {name}=[…].")
+
+
+def _one_of_two(name: str, given: Any, other: str, also_given: Any) -> None:
+    if given is not None and also_given is not None:
+        raise invalid(f"{name} and {other} exclude each other", "Give one of them.")

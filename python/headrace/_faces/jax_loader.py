@@ -61,7 +61,7 @@ class Loader:
         provenance: Deliver with each batch a field ``_rows``, of shape (rows, 2): number of the file, and row in it.
         num_epochs: Epochs of one ``iter(loader)``; None: without end.
         ahead: Batches whose copy to the devices begins before they are asked for. Default: 1, and 0 on CPU devices.
-        timeout: Seconds to wait for one batch before LoaderTimeoutError. Default: no limit.
+        timeout: Seconds to wait for one batch before LoaderTimeoutError. Default, and 0: no limit.
 
     Attributes:
         loader: The :class:`headrace.Loader` that does the work in this process.
@@ -181,7 +181,14 @@ class Loader:
         return iterator
 
     def batch(self, epoch: int, step: int) -> dict[str, jax.Array]:
-        """Make a batch of any epoch again, as iterating delivers it. Every process has to call it."""
+        """Make a batch of any epoch again, as iterating delivers it. Every process has to call it.
+
+        Args:
+            epoch: Number of the epoch, from 0.
+            step: Number of the batch, from the start of the epoch.
+
+        Raises: what :meth:`headrace.Loader.batch` names.
+        """
         return self._placed(self.loader.batch(epoch, step))
 
     def set_epoch(self, epoch: int) -> None:

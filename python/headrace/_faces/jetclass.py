@@ -4,20 +4,45 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
 from headrace._faces.data_module import DataModule
-from headrace._faces.data_module_knobs import DATA_MODULE_KNOBS, PRESETS
 from headrace._support.checks import invalid, one_of
-from headrace._support.knobs import refuse_unknown
+from headrace._support.knobs import DATA_MODULE_KNOBS, refuse_unknown
 from headrace.dataset import Dataset, Paths
 from headrace.transforms import Cast, Drop, Mask, SymmetricPairs, Transform
 from headrace.transforms._words import LAYOUTS, layout_word
 
 #: Key of a batch → array in the files, as the scripts of JetClass write them.
 JET_FIELDS = {"node_features": "feature_matrix", "edge_features": "adjacency_matrix", "labels": "labels"}
+
+#: The configurations that the scripts of JetClass publish, by the size of the data.
+PRESETS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
+    {
+        "small": {"preload_to_ram": True, "batch_size": 2048, "num_workers": 4},
+        "medium": {
+            "read_chunk_size": 4096,
+            "max_cached_chunks": 50,
+            "batch_size": 512,
+            "num_workers": 12,
+            "prefetch_factor": 6,
+        },
+        "large": {
+            "read_chunk_size": 8192,
+            "max_cached_chunks": 30,
+            "batch_size": 1024,
+            "num_workers": 16,
+            "prefetch_factor": 8,
+        },
+    }
+)
+
+_OF_JETS = "Not for jets: all have as many particles in the files, and are no ragged samples."
+#: What a data module has, and this one has not.
+_NOT_FOR_JETS = {"batch": _OF_JETS, "fill": _OF_JETS}
 
 
 class JetClassLightningDataModule(DataModule):
@@ -51,8 +76,9 @@ class JetClassLightningDataModule(DataModule):
             before, ``"packed"`` and ``"max"``, warn.
         predict_files: Files for ``predict()``. Default: ``test_files``.
         others: Further arguments of :class:`DataModule`, with their defaults there: ``batch_format``, ``cache``,
-            ``column_fn``, ``device``, ``drop_last``, ``eval_batch_size``, ``memory``, ``provenance``, ``seed``,
-            ``shuffle``, ``threads``, ``timeout``, ``transforms``.
+            ``column_fn``, ``device``, ``drop_last``, ``eval_batch_size``, ``eval_group_by``, ``max_groups``,
+            ``max_items``, ``memory``, ``provenance``, ``sampler``, ``seed``, ``share``, ``shuffle``,
+            ``shuffle_buffer``, ``tail``, ``threads``, ``timeout``, ``transforms``.
 
     Raises:
         InvalidArgumentError: An argument is wrong, or (when files are opened) the pairs are no triangle.
@@ -82,7 +108,8 @@ class JetClassLightningDataModule(DataModule):
         **others: Any,
     ) -> None:
         names = {name for cls in (DataModule, type(self)) for name in inspect.signature(cls.__init__).parameters}
-        refuse_unknown("JetClassLightningDataModule", others, sorted(names), DATA_MODULE_KNOBS)
+        knobs = {**DATA_MODULE_KNOBS, "DataModule": _NOT_FOR_JETS}
+        refuse_unknown("JetClassLightningDataModule", others, sorted(names - _NOT_FOR_JETS.keys()), knobs)
         one_of("preset", preset, (None, *PRESETS))
         layout = layout_word("JetClassLightningDataModule", layout)
         one_of("layout", layout, (None, *LAYOUTS))

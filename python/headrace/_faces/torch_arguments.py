@@ -34,6 +34,11 @@ class TorchArguments:
     multiprocessing_context: Any
     collate_fn: Any
     column_fn: Any
+    batch: Any
+    group_by: Any
+    lookahead: Any
+    tail: Any
+    layout: Any
 
     def __post_init__(self) -> None:
         """Check what torch checks, in its order."""
@@ -51,6 +56,7 @@ class TorchArguments:
             raise invalid("prefetch_factor option should be non-negative", "Leave it out: memory= decides.")
         if self.sampler is not None and self.shuffle:
             raise invalid("sampler option is mutually exclusive with shuffle", "Give one of them.")
+        self._check_sizes()
         if self.batch_sampler is not None:
             if self.batch_size != 1 or self.shuffle or self.sampler is not None or self.drop_last:
                 raise invalid(
@@ -92,6 +98,18 @@ class TorchArguments:
         """False if samples come one by one."""
         return self.batch_size is not None or self.batch_sampler is not None
 
+    def _check_sizes(self) -> None:
+        """Check the arguments that torch has not against those that it has, in its manner."""
+        for name in ("batch", "group_by"):
+            if getattr(self, name) is not None and self.batch_size != 1:
+                raise invalid(f"{name} option is mutually exclusive with batch_size", "Give one of them.")
+        for name, usual in (("tail", (None, "partial")), ("layout", ("ragged",))):
+            if not self.batched and getattr(self, name) not in usual:
+                raise invalid(
+                    f"batch_size=None option disables auto-batching and is mutually exclusive with {name}",
+                    f"Give a batch_size, or leave {name} out.",
+                )
+
     def _check_context(self) -> None:
         context = self.multiprocessing_context
         if context is None:
@@ -113,20 +131,22 @@ class TorchArguments:
             )
 
     def loader_words(self, samples_together: int) -> dict[str, Any]:
-        """Return the arguments of ``headrace.Loader``. Without batches ``samples_together`` are decoded at once."""
-        words: dict[str, Any] = {"seed": self._seed(), "timeout": self.timeout or None}
+        """Return the arguments of ``headrace.Loader``.
+
+        Without batches ``samples_together`` are decoded at once; with ``lookahead`` one, since it counts batches.
+        """
+        own = {name: getattr(self, name) for name in ("batch", "group_by", "lookahead", "tail", "layout")}
+        words: dict[str, Any] = {"seed": self._seed(), "timeout": self.timeout or None, **own}
         if self.num_workers:
             words["threads"] = self.num_workers
         if self.batch_sampler is not None:
             return {**words, "batch_sampler": self.batch_sampler}
         if self.sampler is not None:
             words["sampler"] = self.sampler
-        return {
-            **words,
-            "batch_size": samples_together if self.batch_size is None else self.batch_size,
-            "shuffle": self.shuffle or False,
-            "drop_last": self.drop_last,
-        }
+        if self.batch is None and self.group_by is None:
+            together = samples_together if self.lookahead is None else 1
+            words["batch_size"] = together if self.batch_size is None else self.batch_size
+        return {**words, "shuffle": self.shuffle or False, "drop_last": self.drop_last}
 
     def _seed(self) -> int:
         if self.seed is not None:

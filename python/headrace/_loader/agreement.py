@@ -34,6 +34,8 @@ class Agreement:
     def __init__(self) -> None:
         self._number: int | None = None  # among this process's loaders that began an epoch for several ranks
         self._passes = itertools.count()
+        self._data: dict[str, Any] | None = None  # made once: there may be a million files
+        self._order: dict[str, str] = {}
 
     def check(self, epoch: int, options: Mapping[str, Any], order: Any, listing: Listing | None, data: Dataset) -> None:
         """Say what this rank delivers in an epoch that begins, and compare it with what the first one said.
@@ -61,8 +63,11 @@ class Agreement:
         if self._number is None:
             self._number = next(_numbers)
         key = f"headrace/loader {self._number}/pass {next(self._passes)}/epoch {epoch}"
-        words = {name: str(options[name]) for name in _ORDER} | _order_words(order, listing)
-        mine: dict[str, Any] = {"rank": ranks[0], "data": _data_words(data), "order": words}
+        if self._data is None:
+            self._data = _data_words(data)
+            self._order = {name: str(options[name]) for name in _ORDER} | _weights(order)
+        words = self._order if listing is None else {**self._order, "rows": listing.checksum}
+        mine: dict[str, Any] = {"rank": ranks[0], "data": self._data, "order": words}
         try:
             theirs = json.loads(store.compare_set(key, "", json.dumps(mine)))
         except Exception as error:  # a store that is gone, or that cannot compare
@@ -89,9 +94,7 @@ def _data_words(data: Dataset) -> dict[str, Any]:
     }
 
 
-def _order_words(order: Any, listing: Listing | None) -> dict[str, str]:
-    if listing is not None:
-        return {"rows": listing.checksum}
+def _weights(order: Any) -> dict[str, str]:
     return {"weights": checksum(order.weights)} if isinstance(order, Weighted) else {}
 
 

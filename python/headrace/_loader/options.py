@@ -246,6 +246,6 @@ def _timeout_seconds(timeout: Any) -> float | None:
     if timeout is None:
         return None
     try:
-        return float(timeout)
+        return float(timeout) or None  # 0: no limit, as in torch
     except (TypeError, ValueError):
         raise invalid(f"timeout must be a number of seconds, not {timeout!r}") from None

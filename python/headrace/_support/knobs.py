@@ -19,11 +19,15 @@ _THREADS = "Use threads=: C++ threads decode, and there are no worker processes.
 _BUFFER = "Use shuffle_buffer= (bytes of data that are mixed at any time), with shuffle=True."
 _SHAPE = "Use shuffle_buffer=hr.ShuffleShape(streams, pool_blocks)."
 _DAMAGE = 'Not supported yet: damaged data is an error (on_error="raise"); run headrace verify first.'
+_DAMAGE_ALWAYS = _DAMAGE.replace(' (on_error="raise")', "")  # where there is no on_error=
 _SEED = "Use seed=: the seed and the epoch number determine every batch."
+_RANK = "Use rank=, with world_size=; or neither: then the loader finds both by itself."
+_WORLD = "Use world_size=, with rank=; or neither: then the loader finds both by itself."
 _RANKS = "Not needed: the loader finds its rank by itself; or give rank= and world_size=."
 _IN_LOOP = "Not needed: batches come collated, as a dict of columns; change the columns in the loop."
 _MAP = "Use dataset.map(): transforms run in C++, functions get the columns of a whole batch."
 _TO_DEVICE = 'Use device="cuda", with framework="torch": batches are copied there ahead, from page-locked memory.'
+_PAIRS = "Use dataset.map(T.SymmetricPairs(field)), of headrace.transforms."
 _TAIL = 'Use tail="partial", "drop" or "pad".'
 _WORKERS = "Not needed: there are no worker processes."
 _FIELDS = "Use hr.open(paths, fields=...): fields are chosen when the files are opened."
@@ -46,7 +50,7 @@ LOADER_KNOBS: Mapping[str, Mapping[str, str]] = MappingProxyType(
             "multiprocessing_context": _WORKERS,
             "generator": _SEED,
             "in_order": "Not needed: batches always come in order.",
-            "num_replicas": "Use world_size=, with rank=; or neither: then the loader finds both by itself.",
+            "num_replicas": _WORLD,
             "snapshot_every_n_steps": "Not needed: state_dict() is exact after every batch.",
         },
         "tf.data": {
@@ -91,8 +95,8 @@ LOADER_KNOBS: Mapping[str, Mapping[str, str]] = MappingProxyType(
             "prefetch_queue_depth": _MEMORY,
             "random_shuffle": "Use shuffle=True.",
             "initial_fill": _BUFFER,
-            "shard_id": "Use rank=, with world_size=; or neither: then the loader finds both by itself.",
-            "num_shards": "Use world_size=, with rank=; or neither: then the loader finds both by itself.",
+            "shard_id": _RANK,
+            "num_shards": _WORLD,
             "last_batch_policy": _TAIL,
             "pad_last_batch": _TAIL,
             "device_id": _TO_DEVICE,
@@ -126,7 +130,7 @@ LOADER_KNOBS: Mapping[str, Mapping[str, str]] = MappingProxyType(
             "max_cached_chunks": _CACHE,
             "read_chunk_size": "Not needed: the files' own chunks are decoded, each about once an epoch.",
             "preload_to_ram": 'Use cache="ram".',
-            "reconstruct_full_adjacency": "Use dataset.map(T.SymmetricPairs(field)), of headrace.transforms.",
+            "reconstruct_full_adjacency": _PAIRS,
             "fields": _FIELDS,
             "columns": _FIELDS,
         },
@@ -137,12 +141,9 @@ LOADER_KNOBS: Mapping[str, Mapping[str, str]] = MappingProxyType(
 _OF_DATALOADER: Mapping[str, str] = MappingProxyType(
     {
         _THREADS: "Use num_workers=: so many C++ threads decode, and there are no worker processes.",
-        _BUFFER: "Use hr.Loader(shuffle_buffer=), in bytes of data that are mixed at any time.",
-        _SHAPE: "Use hr.Loader(shuffle_buffer=hr.ShuffleShape(streams, pool_blocks)).",
         _IN_LOOP: "Use column_fn=: it gets each batch as a dict of whole columns.",
         _TO_DEVICE: "Use device=.",
-        _TAIL: 'Use drop_last=; or hr.Loader(tail="pad").',
-        _DAMAGE: "Not supported yet: damaged data is an error; run headrace verify first.",
+        _DAMAGE: _DAMAGE_ALWAYS,
     }
 )
 
@@ -151,19 +152,9 @@ DATALOADER_KNOBS: Mapping[str, Mapping[str, str]] = MappingProxyType(
     {
         "headrace.Loader": {
             "threads": "Use num_workers=.",
-            "shuffle_buffer": "Use hr.Loader(shuffle_buffer=).",
-            "lookahead": "Use hr.Loader(lookahead=).",
-            "global_batch_size": "Use batch_size=, in samples on each rank.",
-            "tail": _OF_DATALOADER[_TAIL],
-            "share": "Use hr.Loader(share=).",
-            "batch": "Use hr.Loader(batch=).",
-            "group_by": "Use hr.Loader(group_by=).",
-            "max_items": "Use hr.Loader(group_by=, max_items=).",
-            "max_groups": "Use hr.Loader(group_by=, max_groups=).",
-            "layout": "Use hr.Loader(layout=).",
-            "fill": "Use hr.Loader(layout='padded', fill=).",
+            "global_batch_size": "Use batch_size=, in samples on each rank, as in torch.",
             "framework": "Not needed: batches are of tensors.",
-            "on_error": _OF_DATALOADER[_DAMAGE],
+            "on_error": _DAMAGE_ALWAYS,
         },
         **{
             loader: {name: _OF_DATALOADER.get(text, text) for name, text in group.items()}
@@ -174,11 +165,88 @@ DATALOADER_KNOBS: Mapping[str, Mapping[str, str]] = MappingProxyType(
     }
 )
 
+#: Hints for Loader that name what ``headrace.lightning.DataModule`` has not, and what it has in its place.
+_OF_DATA_MODULE: Mapping[str, str] = MappingProxyType(
+    {
+        _RANK: "Not needed: the Trainer's ranks are used.",
+        _WORLD: "Not needed: the Trainer's ranks are used.",
+        _RANKS: "Not needed: the Trainer's ranks are used.",
+        _TO_DEVICE: 'Use device="auto": batches are copied ahead to the Trainer\'s device.',
+        _DAMAGE: _DAMAGE_ALWAYS,
+        _IN_LOOP: "Use column_fn=, which gets a batch as a dict of whole columns.",
+        _MAP: "Use transforms=[…], which change whole batches, for all files; or column_fn=.",
+        _FIELDS: "Use fields=.",
+        _FILES: "Give train_files=, val_files= and test_files=: paths, globs, or data sets of hr.open().",
+        _LOOP: "Give max_epochs to the Trainer.",
+        _PAIRS: "Use JetClassLightningDataModule, or transforms=[T.SymmetricPairs(field)].",
+    }
+)
+#: Arguments of other loaders that a data module has.
+_OF_BOTH = {"num_workers", "prefetch_factor", "persistent_workers", "pin_memory", "fields"}
+_OF_BOTH |= {"max_cached_chunks", "read_chunk_size", "preload_to_ram"}
+_LOADERS_OWN = "make a headrace.torch.DataLoader, which has it, and pass it to fit()."
+_MAPPED = _OF_DATA_MODULE[_MAP]
+_FILES_OF_STAGES = _OF_DATA_MODULE[_FILES]
+
+#: The same for ``headrace.lightning.DataModule``.
+DATA_MODULE_KNOBS: Mapping[str, Mapping[str, str]] = MappingProxyType(
+    {
+        "headrace.Loader": {
+            "dataset": _FILES_OF_STAGES,
+            "global_batch_size": "Use batch_size=, in samples on each rank.",
+            "batch_sampler": f"Not here: it gives one rank's own batches, and ranks are the Trainer's; {_LOADERS_OWN}",
+            "lookahead": f"Not here: checkpoints hold any step, and such an epoch has no middle; {_LOADERS_OWN}",
+            "group_by": f"Use eval_group_by=; for training on whole groups {_LOADERS_OWN}",
+            "rank": _OF_DATA_MODULE[_RANK],
+            "world_size": _OF_DATA_MODULE[_WORLD],
+            "framework": "Not needed: batches are of tensors.",
+            "on_error": _DAMAGE_ALWAYS,
+        },
+        **{
+            loader: {name: _OF_DATA_MODULE.get(text, text) for name, text in group.items() if name not in _OF_BOTH}
+            for loader, group in LOADER_KNOBS.items()
+        },
+        "data modules": {
+            "train_sampler": "Use sampler=.",
+            "train_transform": _MAPPED,
+            "val_transform": _MAPPED,
+            "test_transform": _MAPPED,
+            "lazy_adjacency": "Not needed: matrices are made a batch at a time, or not at all with "
+            "reconstruct_full_adjacency=False.",
+            "cache_size_mb": "Use memory=, for example memory='8GiB'.",
+            "use_memory_map": "Not needed: files are read with pread.",
+            "data_dir": _FILES_OF_STAGES,
+            "root": _FILES_OF_STAGES,
+            "train_dataset": _FILES_OF_STAGES,
+            "val_dataset": _FILES_OF_STAGES,
+            "test_dataset": _FILES_OF_STAGES,
+            "val_batch_size": "Use eval_batch_size=.",
+            "test_batch_size": "Use eval_batch_size=.",
+        },
+    }
+)
+
+_DRAWN = "Use weighted_sampler=True; other orders of patches do not exist yet."
+_ONE_SHAPE = "Not for patches, which all have the shape of their array: so many of them are a batch."
+_UNGROUPED = "Not needed: batches are of so many patches, and of no groups."
+
 #: The same for the classes of ``headrace.cellmap``, which have cellmap-data's arguments.
 CELLMAP_KNOBS: Mapping[str, Mapping[str, str]] = MappingProxyType(
     {
         "headrace.Loader": {
             "threads": "Use num_workers=.",
+            "global_batch_size": "Use batch_size=, in patches on each rank.",
+            "tail": "Use drop_last=; the last batch is smaller otherwise, and filled up with no repeats.",
+            "lookahead": _DRAWN,
+            "batch": _ONE_SHAPE,
+            "group_by": "Not for patches: is_train=False goes over each crop in order, and 'idx' tells the place.",
+            "max_items": _UNGROUPED,
+            "max_groups": _UNGROUPED,
+            "layout": _ONE_SHAPE,
+            "fill": _ONE_SHAPE,
+            "share": "Not for patches: each process has its own cache.",
+            "batch_format": "Not needed: batches are dicts with cellmap-data's keys.",
+            "on_error": _DAMAGE_ALWAYS,
             "samples_per_epoch": "Use iterations_per_epoch=.",
             "balance": "Use weighted_sampler=True, and classes= for some of them.",
             "framework": "Not needed: batches are of tensors.",
@@ -186,7 +254,7 @@ CELLMAP_KNOBS: Mapping[str, Mapping[str, str]] = MappingProxyType(
         },
         "torch": {
             "shuffle": "Use is_train=: True draws random patches, False goes over each crop in order.",
-            "batch_sampler": "Use weighted_sampler=True; other orders of patches do not exist yet.",
+            "batch_sampler": _DRAWN,
             "collate_fn": "Not needed: batches come collated, as a dict of tensors; change them in the loop.",
             "generator": "Use rng=.",
         },
@@ -208,10 +276,11 @@ _OF_JAX: Mapping[str, str] = MappingProxyType(
         _TO_DEVICE: "Use mesh= and spec=, or sharding=: batches arrive on their devices.",
         _RANKS: "Not needed: each process finds its rows from mesh= and spec=.",
         _LOOP: "Use num_epochs=: for each iter(loader).",
+        _DAMAGE: _DAMAGE_ALWAYS,
     }
 )
 _ROWS = _OF_JAX[_RANKS]
-_SIZES = "Use hr.Loader: batches of other sizes compile anew."
+_SIZES = "Not for jit, which compiles anew for batches of other sizes; hr.Loader makes such batches, of NumPy arrays."
 
 #: The same for ``headrace.jax.Loader``.
 JAX_KNOBS: Mapping[str, Mapping[str, str]] = MappingProxyType(
@@ -221,16 +290,17 @@ JAX_KNOBS: Mapping[str, Mapping[str, str]] = MappingProxyType(
             "rank": _ROWS,
             "world_size": _ROWS,
             "batch": _SIZES,
-            "batch_sampler": _SIZES,
+            "batch_sampler": "Use sampler= and batch_size=: rows of a global batch are divided by the sharding.",
             "group_by": _SIZES,
             "max_items": _SIZES,
             "max_groups": _SIZES,
-            "lookahead": "Use hr.Loader(lookahead=).",
+            "lookahead": "Not here: get_state() holds any step, and such an epoch cannot be entered in its middle; "
+            "hr.Loader has it.",
             "layout": "Use width=, which fills ragged fields up.",
             "framework": "Not needed: batches are of jax.Arrays.",
             "device": _OF_JAX[_TO_DEVICE],
             "batch_format": "Not needed: a dict is a pytree.",
-            "on_error": "Not supported yet: damaged data is an error; run headrace verify first.",
+            "on_error": _DAMAGE_ALWAYS,
         },
         **{
             loader: {
