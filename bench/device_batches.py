@@ -2,10 +2,13 @@
 """Measure what a device costs the thread that trains, and what its steps wait. Prints one JSON object.
 
 Usage: device_batches.py cpu [--rows 200000] [--batch-size 512] [--pause-ms 2]
+       device_batches.py hand [--rows 200000] [--batch-size 512]
        device_batches.py wait [--rows 1000000] [--batch-size 2048] [--step-ms 10] [--gb-per-s 2]
 
 cpu   cpu_us, host_cpu_us       processor time of the consumer's thread in next(), a batch of three fields: on a fake
                                 device, and without a device; medians, in alternating epochs
+hand  cpu_s_per_gb              processor time of all threads for a GB that is handed to a fast fake device, beyond that
+                                of the same epoch without a device, and without what the fake device's own copies take
 wait  wait_percent, first_percent
                                 share of a step that sleeps for --step-ms in which it waits for its batch, by events of
                                 a fake device: epochs after the first, and the first one from its first batch on
@@ -17,6 +20,7 @@ import argparse
 import json
 import statistics
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +29,7 @@ import h5py
 import numpy as np
 
 import headrace as hr
+from headrace._device.fake_memory import Memory
 from headrace.torch import FakeDevice
 
 
@@ -69,6 +74,36 @@ def cpu(args: argparse.Namespace) -> dict[str, float]:
     return {name: statistics.median(times) for name, times in spent.items()}
 
 
+def hand(args: argparse.Namespace) -> dict[str, float]:
+    """Rows are kept decoded, so that an epoch is little else than handing them over."""
+    own = [
+        0.0
+    ]  # copies to the fake device and what it spoils of memory: a device has hardware for it, or does not do it
+
+    def timed(function: Callable[..., None]) -> Callable[..., None]:
+        def call(*words: Any) -> None:
+            began = time.thread_time()
+            function(*words)
+            own[0] += time.thread_time() - began
+
+        return call
+
+    Memory.write, Memory._poison = timed(Memory.write), timed(Memory._poison)  # type: ignore[method-assign]
+    spent = []
+    with loader(args, FakeDevice(1e12)) as on_device, loader(args, "cpu") as on_host:
+        for epoch in range(6):
+            seconds = {}
+            for name, each in (("device", on_device), ("host", on_host)):
+                own[0], num_bytes, began = 0.0, 0, time.process_time()
+                for batch in each:
+                    num_bytes += sum(tensor.nbytes for tensor in batch.values())
+                    del batch
+                seconds[name] = time.process_time() - began - own[0]
+            if epoch > 0:
+                spent.append((seconds["device"] - seconds["host"]) / num_bytes * 1e9)
+    return {"cpu_s_per_gb": statistics.median(spent)}
+
+
 def wait(args: argparse.Namespace) -> dict[str, float]:
     shares: list[float] = []
     with loader(args, FakeDevice(args.gb_per_s * 1e9)) as batches:
@@ -86,16 +121,16 @@ def wait(args: argparse.Namespace) -> dict[str, float]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("cpu", "wait"))
+    parser.add_argument("what", choices=("cpu", "hand", "wait"))
     parser.add_argument("--rows", type=int)
     parser.add_argument("--batch-size", type=int)
     parser.add_argument("--pause-ms", type=float, default=2.0)
     parser.add_argument("--step-ms", type=float, default=10.0)
     parser.add_argument("--gb-per-s", type=float, default=2.0)
     args = parser.parse_args()
-    rows, batch_size = {"cpu": (200_000, 512), "wait": (1_000_000, 2048)}[args.what]
+    rows, batch_size = {"cpu": (200_000, 512), "hand": (200_000, 512), "wait": (1_000_000, 2048)}[args.what]
     args.rows, args.batch_size = args.rows or rows, args.batch_size or batch_size
-    print(json.dumps({"cpu": cpu, "wait": wait}[args.what](args)))
+    print(json.dumps({"cpu": cpu, "hand": hand, "wait": wait}[args.what](args)))
 
 
 if __name__ == "__main__":
