@@ -102,3 +102,16 @@ def test_what_is_not_changed_stays_the_same_object() -> None:
     tensor = torch.ones(3)
     assert changed([tensor], lambda one: one) == [tensor]
     assert changed(Graph(tensor), lambda one: one + 1).x.equal(torch.full((3,), 2.0))
+
+
+@pytest.mark.parametrize("device", ["cpu", "fake", "meta"])
+@pytest.mark.parametrize("words", [{}, {"sampler": range(633), "lookahead": 1}], ids=["ahead", "when asked for"])
+def test_a_function_may_make_nothing_of_a_batch(jets, device: str, words: dict[str, Any]) -> None:
+    """As programs do that leave damaged samples out; it is not the epoch's end."""
+
+    def collate(samples: list[Any]) -> Any:
+        return None if int(samples[0]["y"]) == 100 else samples[0]["y"]
+
+    with DataLoader(jets.open(), 50, collate_fn=collate, device=device, **words) as loader:
+        made = list(loader)
+    assert len(made) == 13 and [number for number, batch in enumerate(made) if batch is None] == [2]

@@ -21,6 +21,7 @@ from headrace.errors import ClosedError, LoaderTimeoutError
 
 #: Seconds for which the interpreter's exit waits for a thread that is in a function of the program.
 _EXIT_SECONDS = 5.0
+_NOTHING, _END = object(), object()
 _channels: weakref.WeakValueDictionary[int, Channel] = weakref.WeakValueDictionary()
 
 
@@ -231,26 +232,26 @@ class Feed(Iterator[Any]):
 
 
 def _copy_all(channel: Channel, source: Source, way: Way) -> None:
-    batch: Any = None  # taken, and not copied
+    batch: Any = _NOTHING  # or what was taken, and not copied
     is_last = False
     try:
         with way.entered():
             while channel.has_room(is_last):  # the end, which follows the last, takes none
                 made: OnDevice | BaseException | None
                 try:
-                    if batch is None:
+                    if batch is _NOTHING:
                         batch = _take_next(channel, source.batches, way)
                 except Exception as error:  # in its place; what follows it, the engine knows
                     made = error
                 else:
                     try:
-                        made = None if batch is None else way.copy(batch)
+                        made = None if batch is _END else way.copy(batch)
                     except Exception as error:  # the device is full, say: the batch is not lost
                         channel.put(Item(error, None))
                         del error  # and what it refers to
                         channel.wait_until_asked()
                         continue
-                batch = None
+                batch = _NOTHING
                 place = source.epoch.taken
                 is_last = place is not None and place.last
                 channel.put(Item(made, place))
@@ -263,13 +264,13 @@ def _copy_all(channel: Channel, source: Source, way: Way) -> None:
 
 
 def _take_next(channel: Channel, batches: Iterator[Any], way: Way) -> Any:
-    """Return the next batch, in the host's memory; None at the end."""
+    """Return the next batch, in the host's memory; _END at the end. A batch may be None: functions make it."""
     began = time.perf_counter_ns()
     while True:
         try:
             batch = next(batches)
         except StopIteration:
-            return None
+            return _END
         except LoaderTimeoutError:  # the program waits for itself
             if channel.closed:
                 raise

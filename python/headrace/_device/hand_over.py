@@ -57,7 +57,7 @@ class WhenAskedFor(Iterator[Any]):
         self._batches = batches
         self._way = way
         self._finish = finish
-        self._taken: Any = None  # and not copied: the device was full, say
+        self._taken: list[Any] = []  # what was taken, and not copied: the device was full, say
 
     def __next__(self) -> Any:
         """Return the next batch."""
@@ -65,8 +65,8 @@ class WhenAskedFor(Iterator[Any]):
         return batch if self._finish is None else call(self._finish, batch)
 
     def _copy(self) -> OnDevice:
-        if self._taken is None:
-            self._taken = next(self._batches)
-        made = self._way.copy(self._taken)
-        self._taken = None
+        if not self._taken:
+            self._taken.append(next(self._batches))
+        made = self._way.copy(self._taken[0])
+        self._taken.clear()
         return made
