@@ -152,6 +152,15 @@ void register_loader(nb::module_& m) {
             self.loader().set_epoch(number);
           },
           nb::arg("number"))
+      .def(
+          "state_at",
+          [](LoaderHandle& self, std::uint64_t epoch, std::uint64_t samples) {
+            self.check_process();
+            const Turn turn(self, "state_at()");
+            const WithoutGil nogil;
+            return self.loader().state_at(epoch, samples);
+          },
+          nb::arg("epoch"), nb::arg("samples"), "Return the state of another place.")
       .def("state",
            [](LoaderHandle& self) {
              self.check_process();

@@ -91,11 +91,11 @@ class PreparedLoader(DataLoaderStateMixin):  # type: ignore[misc]
         return len(self._loader)
 
     def __iter__(self) -> Iterator[Any]:
-        """Start the next epoch, or go on where :meth:`load_state_dict` went. Raises what ``Loader.__iter__`` names."""
-        with self._told() as left:
-            for number, delivered in enumerate(self._loader, 1):
-                self.end_of_dataloader = number == left
-                yield delivered if self._device is None else send_to_device(delivered, self._device, non_blocking=True)
+        """Return an iterator of the next epoch, or of the rest of one after :meth:`load_state_dict`.
+
+        Raises (while iterating): what ``Loader.__iter__`` names.
+        """
+        return _PreparedEpoch(self)
 
     @contextlib.contextmanager
     def _told(self) -> Iterator[int]:
@@ -148,3 +148,34 @@ class PreparedSteps(Steps):
             for step in super().__iter__():
                 self._prepared.end_of_dataloader = step.is_last
                 yield step
+
+
+class _PreparedEpoch(Iterator[Any]):
+    """The batches of a prepared loader's epoch. It goes on after an error, as the loader's own iterator does."""
+
+    def __init__(self, prepared: PreparedLoader) -> None:
+        self._prepared = prepared
+        self._under_way = contextlib.ExitStack()
+        self._batches: Iterator[Any] | None = None
+        self._left = 0
+
+    def __next__(self) -> Any:
+        prepared = self._prepared
+        if self._batches is None:
+            self._left = self._under_way.enter_context(prepared._told())
+            self._batches = iter(prepared._loader)
+        try:
+            delivered = next(self._batches)
+        except StopIteration:
+            self._under_way.close()
+            raise
+        except Exception:  # in a batch's place
+            self._left -= 1
+            raise
+        self._left -= 1
+        prepared.end_of_dataloader = self._left == 0
+        device = prepared._device
+        return delivered if device is None else send_to_device(delivered, device, non_blocking=True)
+
+    def __del__(self) -> None:
+        self._under_way.close()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import contextlib
 import json
 import logging
 import os
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 from headrace import _headrace
 from headrace._dataset.functions import apply, rows_of
 from headrace._loader.agreement import Agreement
-from headrace._loader.begin import begin, begin_later
+from headrace._loader.begin import BeginsLater, begin
 from headrace._loader.by_tokens import ByTokens
 from headrace._loader.options import ShuffleShape, Words, delivery_to, resolve
 from headrace._loader.order import engine_words, order_of
@@ -334,7 +335,7 @@ class Loader:
             prepare: Called with each batch before it is brought to its device; on another thread, if there is one.
             finish: Called with each batch that is there, on the thread that takes it.
         """
-        return (begin if calling_trainer() is None else begin_later)(self, prepare, finish)
+        return (begin if calling_trainer() is None else BeginsLater)(self, prepare, finish)
 
     def _next_samples(self) -> tuple[int, int, int, int]:
         """Return what the next ``iter()`` delivers over all ranks: epoch, first sample, end, samples a batch."""
@@ -393,20 +394,27 @@ class Loader:
 
     def _go_to(self, state: Mapping[str, Any], accept_changed_data: bool = False, *, is_new: bool = False) -> None:
         """Go to a state. Where the loader is new, its sampler is asked for rows by the next epoch, and not here."""
+        if self._listing is not None and state.get("samples") == 0 and "rows" in state:
+            state = {**state, "rows": json.loads(self._native.state())["rows"]}  # how many may not have been known
         text = json.dumps(dict(state))
         self._native.check_state(text, accept_changed_data)  # before a sampler hears of it
         self._ask_framework()
         rows = None
         if self._listing is not None and self._listing.epoch != state["epoch"] and (not is_new or state["samples"]):
             rows = self._listing.rows(state["epoch"])
-        if self._delivery is not None:
-            self._delivery.pause()
-        self._native.load_state(text, accept_changed_data, rows)
+        if rows is not None and state["samples"] == 0 and "rows" in state:
+            text = json.dumps({**state, "rows": len(rows[0])})
+        with contextlib.nullcontext() if self._delivery is None else self._delivery.moving():
+            self._native.load_state(text, accept_changed_data, rows)
         if self._listing is not None and rows is not None:
             self._listing.epoch = int(state["epoch"])
-        if self._delivery is not None:
-            self._delivery.go_on()
         logger.debug("the next batch is the one after %s samples of epoch %s", state["samples"], state["epoch"])
+
+    def _go_to_samples(self, epoch: int, samples: int) -> None:
+        """Go so far into an epoch as the loader itself has it."""
+        self._ask_framework()
+        self._list_rows(epoch)
+        self._go_to(json.loads(self._native.state_at(epoch, samples)), True)
 
     def batch(self, epoch: int, step: int) -> Any:
         """Make a batch of any epoch again, bit for bit as iterating delivers it on this rank.

@@ -188,6 +188,8 @@ def divides_by_itself(sampler: Any) -> bool:
 
 #: How many rows more than twice the data a sampler without ``len()`` may give: one without end is told in time.
 _MORE_ROWS = 1 << 20
+#: Rows of an epoch that are listed at most, 8 bytes each: another length is a mistake.
+_MOST_LISTED = 1 << 36
 #: Row numbers of an epoch, and the samples of each batch where batches are listed.
 ListedEpoch = tuple[NDArray[np.uint64], "NDArray[np.uint64] | None"]
 
@@ -246,7 +248,7 @@ class Listing:
         size = _length(self.sampler)
         given = getattr(self.sampler, "batch_size", None) if self.batches else None
         batch_size = given if isinstance(given, int) else 0
-        if self.every_epoch or not size or (self.batches and batch_size < 1):
+        if self.every_epoch or not size or (self.batches and not 0 < batch_size * size <= _MOST_LISTED):
             self.epoch = 0
             return self.rows(0)
         if not self.batches:
@@ -301,8 +303,9 @@ class Listing:
 
 
 def _length(sampler: Any) -> int | None:
-    """Return what its ``len()`` is; None where it has none."""
+    """Return what its ``len()`` is; None where it has none, or one that no memory holds."""
     try:
-        return len(sampler)
-    except (TypeError, NotImplementedError):  # also of torch's Sampler, whose subclasses may define it
+        length = len(sampler)
+    except (TypeError, NotImplementedError, OverflowError):  # also of torch's Sampler, whose subclasses may define it
         return None
+    return length if length <= _MOST_LISTED else None

@@ -11,7 +11,9 @@ from __future__ import annotations
 
 import inspect
 import os
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from types import GenericAlias, TracebackType
 from typing import Any, ClassVar
@@ -25,6 +27,7 @@ from headrace._device.fake import FakeDevice
 from headrace._faces.bulk_sampler import in_bulk
 from headrace._faces.torch_arguments import TorchArguments
 from headrace._loader.by_tokens import ByTokens
+from headrace._loader.host_epoch import call
 from headrace._loader.options import ShuffleShape
 from headrace._support.checks import invalid
 from headrace._support.knobs import DATALOADER_KNOBS, names_knobs
@@ -306,14 +309,11 @@ class DataLoader:
         if self._collate_fn is not None:
             prepare = partial(_collated if self._batched else _changed_samples, self._collate_fn, self._as_tuples)
         batches = self.loader._epoch(prepare, self.column_fn)
-        return batches if self._batched else self._samples_of(batches)
-
-    def _samples_of(self, batches: Iterator[Any]) -> Iterator[Any]:
-        for batch in batches:
-            for sample in batch if self._collate_fn is not None else _samples(batch, self._as_tuples):
-                self._in_samples = True
-                yield sample
-        self._in_samples = False
+        if self._batched:
+            return batches
+        return _Samples(
+            self, batches, (lambda batch: batch) if prepare else partial(_samples, as_tuples=self._as_tuples)
+        )
 
     def set_epoch(self, epoch: int) -> None:
         """Name the epoch that the next ``iter()`` delivers (from 0)."""
@@ -434,4 +434,36 @@ def _collated(collate_fn: Callable[[list[Any]], Any], as_tuples: bool, batch: An
 
 
 def _changed_samples(collate_fn: Callable[[Any], Any], as_tuples: bool, batch: Any) -> list[Any]:
-    return [collate_fn(sample) for sample in _samples(batch, as_tuples)]
+    return [_changed(collate_fn, sample) for sample in _samples(batch, as_tuples)]
+
+
+def _changed(collate_fn: Callable[[Any], Any], sample: Any) -> Any:
+    try:
+        return call(collate_fn, sample)
+    except Exception as error:  # in the sample's place: the others are not its batch's
+        return _Failed(error)
+
+
+@dataclass(frozen=True, eq=False)
+class _Failed:
+    error: Exception
+
+
+class _Samples(Iterator[Any]):
+    """The samples of an epoch's batches, one by one."""
+
+    def __init__(self, loader: DataLoader, batches: Iterator[Any], samples_of: Callable[[Any], list[Any]]) -> None:
+        self._loader = loader
+        self._batches = batches
+        self._samples_of = samples_of
+        self._samples: deque[Any] = deque()
+
+    def __next__(self) -> Any:
+        while not self._samples:
+            self._loader._in_samples = False
+            self._samples.extend(self._samples_of(next(self._batches)))
+        self._loader._in_samples = True
+        sample = self._samples.popleft()
+        if isinstance(sample, _Failed):
+            raise sample.error
+        return sample

@@ -12,7 +12,7 @@ import pytest
 pytest.importorskip("torch", reason="torch is not installed")
 
 PROGRAM = """
-import sys, warnings
+import os, sys, warnings
 rank, store, paths = int(sys.argv[1]), sys.argv[2], sys.argv[3:]
 import torch, headrace as hr
 import torch.distributed as dist
@@ -47,6 +47,14 @@ tell("files", lambda: hr.Loader(paths[rank], 50))
 if rank == 0:
     loader = hr.Loader(paths[0], 50)  # one rank alone: no wait
     print("alone |", len(list(loader)), flush=True)
+tell("looks", lambda: hr.Loader(data, 64) if rank == 0 else hr.Loader(data, 50, shuffle=True))
+child = os.fork()  # a worker has its parent's process group, and not its connection
+if child == 0:
+    try:
+        list(hr.Loader(data, 50, shuffle=True, seed=100 + rank))
+    finally:
+        os._exit(0)
+assert os.waitpid(child, 0)[1] == 0
 tell("after", lambda: hr.Loader(data, 50, shuffle=True))
 dist.destroy_process_group()
 """
@@ -80,6 +88,7 @@ def test_ranks_that_differ(jets, tmp_path: Path) -> None:
         assert line["divides"].startswith("[317, 317]") and line["shuffle"][:4] in ("[316", "[317")
         assert line["own"].startswith("[633, 633]")
         assert not any("has other" in line[name] for name in ("seeded", "divides", "shuffle", "own"))
+    assert not any("twice" in line["looks"] for line in lines), "one rank alone looks at the same data otherwise"
     assert "loader 6 that this rank goes through has other files than that of rank" in "".join(texts)
     assert lines[0]["alone"] == "3"
     assert not any("twice" in line["after"] for line in lines), (

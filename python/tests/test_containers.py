@@ -115,3 +115,22 @@ def test_a_function_may_make_nothing_of_a_batch(jets, device: str, words: dict[s
     with DataLoader(jets.open(), 50, collate_fn=collate, device=device, **words) as loader:
         made = list(loader)
     assert len(made) == 13 and [number for number, batch in enumerate(made) if batch is None] == [2]
+
+
+class Image(torch.Tensor):
+    """A tensor with more to it, like torchvision's."""
+
+
+@pytest.mark.parametrize("device", ["fake", "meta"])
+def test_tensors_that_are_more_than_numbers_stay_what_they_are(jets, device: str) -> None:
+    """They go by their own ``to()``, as objects do."""
+
+    def collate(samples: list[Any]) -> Any:
+        x = torch.stack([sample["x"] for sample in samples])
+        return [x.as_subclass(Image), x.clone().requires_grad_(), x[0].to_sparse(), x]
+
+    with DataLoader(jets.open(), 50, collate_fn=collate, device=device) as loader:
+        image, leaf, sparse, plain = next(iter(loader))
+    assert type(image) is Image and leaf.requires_grad and sparse.layout is torch.sparse_coo
+    kind = "meta" if device == "meta" else "cpu"
+    assert {one.device.type for one in (image, leaf, sparse, plain)} == {kind}

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -106,3 +109,68 @@ def test_a_function_that_raises_stop_iteration_does_not_end_the_epoch(jets) -> N
         with pytest.raises(RuntimeError, match="raised StopIteration"):
             next(iter(loader))
         loader.close()
+
+
+class AtEvent:
+    """Raises KeyboardInterrupt where Python looks for signals: at a call or a return, of C's functions too."""
+
+    def __init__(self, number: int) -> None:
+        self.left = number
+
+    def __call__(self, frame: Any, event: str, _: Any) -> None:
+        folder = Path(frame.f_code.co_filename).parent
+        if folder.name in ("_device", "_loader", "_dataset") and "fake" not in frame.f_code.co_filename:
+            self.left -= 1
+            if self.left == 0:
+                sys.setprofile(None)
+                raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("kind", ["map", "column_fn", "on a device", "column_fn on a device"])
+def test_wherever_it_comes_the_program_goes_on_where_the_loader_is(jets, kind: str) -> None:
+    """A batch that the loader counts may be lost between ``next()`` and the program, as ever in Python; no other is."""
+
+    def function(batch: Any) -> Any:
+        batch["x"] += 1
+        return batch
+
+    device = fake("fast") if "device" in kind else "cpu"
+    words = {"column_fn": function} if "column_fn" in kind else {}
+    data = jets.open().map(function) if kind == "map" else jets.open()
+    interrupted = 0
+    with DataLoader(data, 250, device=device, **words) as loader:
+        for number in range(1, 150, 1 if device == "cpu" else 2):
+            loader.set_epoch(0)
+            batches, row = iter(loader), 0
+            sys.setprofile(AtEvent(number))
+            while True:
+                try:
+                    batch = next(batches)
+                except StopIteration:
+                    break
+                except KeyboardInterrupt:
+                    interrupted += 1
+                    state = loader.state_dict()
+                    row = 633 if state["epoch"] else state["samples"]
+                    continue
+                assert int(batch["y"][0]) == row, number
+                want = torch.from_numpy(jets.x[row : row + len(batch["y"])])
+                assert batch["x"].equal(want if kind == "on a device" else want + 1), number
+                row += len(batch["y"])
+            sys.setprofile(None)
+            assert row == 633, number
+    assert interrupted > 30
+
+
+def test_an_error_does_not_end_what_goes_through_samples_or_a_trainer(jets) -> None:
+    def refuses(sample: Any) -> Any:
+        if int(sample["y"]) == 7:
+            raise ValueError("row 7")
+        return int(sample["y"])
+
+    samples = iter(DataLoader(jets.open(), batch_size=None, collate_fn=refuses))
+    rows = []
+    for _ in range(633):
+        with contextlib.suppress(ValueError):
+            rows.append(next(samples))
+    assert rows == [row for row in range(633) if row != 7]

@@ -291,3 +291,48 @@ def test_a_program_that_runs_ahead_does_not_fill_the_device(jets, waits: bool, w
                 device.synchronize()
             del batch
     assert 0 < device.peak_bytes <= 5 * num_bytes, device.peak_bytes / num_bytes
+
+
+def test_an_epoch_that_begins_while_the_loader_is_closed(jets) -> None:
+    """Closing waits for no thread that begins behind it."""
+    for _ in range(30):
+        loader = hr.Loader(jets.open(), 50, framework="torch", device=fake("fast"))
+
+        def run(loader: hr.Loader = loader) -> None:
+            try:
+                while True:
+                    next(iter(loader))
+            except hr.ClosedError:
+                pass
+
+        thread = threading.Thread(target=run)
+        thread.start()
+        time.sleep(0.003)
+        loader.close()
+        thread.join(20)
+        assert not thread.is_alive()
+    assert wait_for(lambda: not copying_threads())
+
+
+def test_a_loader_is_sent_elsewhere_while_another_thread_waits_for_a_batch(jets) -> None:
+    with hr.Loader(jets.open(), 50, framework="torch", device=fake("late")) as loader:
+        batches, state, errors = iter(loader), loader.state_dict(), []
+        stop = threading.Event()
+
+        def run() -> None:
+            try:
+                while not stop.is_set():
+                    next(batches, None)
+            except Exception as error:
+                errors.append(error)
+
+        thread = threading.Thread(target=run)
+        thread.start()
+        for _ in range(20):
+            time.sleep(0.001)
+            loader.load_state_dict(state)
+        stop.set()
+        thread.join(20)
+        assert not errors and not thread.is_alive()
+        loader.load_state_dict(state)
+        assert [int(batch["y"][0]) for batch in batches] == list(range(0, 633, 50))

@@ -65,6 +65,20 @@ def test_a_copy_that_fails(jets) -> None:
     assert wait_for(lambda: not copying_threads())
 
 
+def test_a_copy_that_failed_is_told_of_once(jets) -> None:
+    with hr.Loader(jets.open(), 50, framework="torch", device=fake("fast", fails_at=3)) as loader:
+        failed = 0
+        for _ in range(3):
+            batches = iter(loader)
+            for _ in range(20):
+                try:
+                    if next(batches, None) is None:
+                        break
+                except RuntimeError:
+                    failed += 1
+        assert 1 <= failed <= 2, "where it is waited for, and where its buffer is used again"
+
+
 def test_a_device_without_room(jets) -> None:
     """Batches that were dropped make room; what is held does not."""
     batch_bytes = 50 * (8 * 4 * 4 + 10 * 4 + 8)

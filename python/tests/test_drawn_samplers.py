@@ -97,3 +97,45 @@ def test_a_sampler_without_length_is_asked_when_the_loader_is_made(jets) -> None
             return iter([5, 6, 7])
 
     assert rows_of(hr.Loader(jets.open(), 2, sampler=Some())) == [5, 6, 7]
+
+
+class Slices:
+    """A sampler whose ``len()`` is not the number of its rows."""
+
+    def __len__(self) -> int:
+        return 2
+
+    def __iter__(self):
+        return iter([slice(0, 40), slice(100, 140)])
+
+
+def test_a_state_of_what_was_not_asked_yet(jets) -> None:
+    """The number of rows in a state from the start of an epoch may be what ``len()`` said."""
+    rows = [*range(40), *range(100, 140)]
+    fresh = hr.Loader(jets.open(), 10, sampler=Slices()).state_dict()
+    for asked in (False, True):
+        loader = hr.Loader(jets.open(), 10, sampler=Slices())
+        if asked:
+            assert rows_of(loader) == rows
+        loader.load_state_dict(fresh)
+        assert rows_of(loader) == rows
+        loader.load_state_dict(loader.state_dict())
+        assert rows_of(loader) == rows
+
+
+@pytest.mark.parametrize("sampler", [Drawn, Slices])
+def test_batches_are_skipped_with_any_sampler(jets, sampler: type) -> None:
+    accelerate = pytest.importorskip("accelerate", reason="accelerate is not installed")
+    loader = hr.Loader(jets.open(), 10, sampler=sampler(), framework="torch")
+    loader._list_rows(0)
+    whole = [loader.batch(0, step)["y"].tolist() for step in range(len(loader))]
+    assert [batch["y"].tolist() for batch in accelerate.skip_first_batches(loader, 3)] == whole[3:]
+
+
+def test_lengths_that_no_memory_holds(jets) -> None:
+    class Lies(Drawn):
+        def __len__(self) -> int:
+            return 2**62
+
+    loader = hr.Loader(jets.open(), 10, sampler=(sampler := Lies()))
+    assert len(rows_of(loader)) == 100 and sampler.asked == 1

@@ -25,6 +25,10 @@ std::string Loader::state() const {
   return impl_->state_at(impl_->consumer->position()).json();
 }
 
+std::string Loader::state_at(std::uint64_t epoch, std::uint64_t samples) const {
+  return impl_->state_at({epoch, samples}).json();
+}
+
 namespace {
 
 /// The order of a list, as states name it, where an epoch has these rows.

@@ -237,6 +237,9 @@ class Loader {
   /// and world size. Files are identified by their names and by samples of their bytes, not by where they are. Blocks:
   /// the first call reads at most 128 KiB, and as much of the files that virtual data sets and external storage name.
   [[nodiscard]] std::string state() const;
+  /// Return the state() of another place, in the same form: so many samples into an epoch, whose rows are known where
+  /// they are listed.
+  [[nodiscard]] std::string state_at(std::uint64_t epoch, std::uint64_t samples) const;
   /// Go to the position of a state: an unfinished Epoch and the next epoch() continue from there. With another world
   /// size or batch size they continue at the same sample; steps of a token budget stay as they are. Takes milliseconds,
   /// and the time to fill the first batches. Errors: kInvalidArgument, which names what differs, if the state is of

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import threading
+import time
+from collections import deque
 from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 
@@ -30,9 +31,10 @@ class Item:
 class Channel:
     """Batches on their way from the copying thread to the program's: at most ``ahead``.
 
-    Threads: the copying thread puts, the program's take; any may close it. It knows neither loader nor iterator, so
-    that both end when nothing refers to them. Its queues are C's: a condition would cost the program's thread as much
-    as all else of a batch.
+    Threads: the copying thread puts, one at a time of the program's takes; any may close it. It knows no loader and no
+    iterator, so that both end when nothing refers to them. What is ready stays until it is said to be done with: Ctrl-C
+    may come at any place, and costs neither a batch nor room. The queues only wake the two up, at once too often rather
+    than not at all; they are C's, since a condition would cost the program's thread as much as all else of a batch.
 
     Attributes:
         thread: The thread that copies.
@@ -41,80 +43,80 @@ class Channel:
     """
 
     def __init__(self, ahead: int) -> None:
-        self._ready: SimpleQueue[Item | None] = SimpleQueue()  # None: it was closed
-        self._room: SimpleQueue[None] = SimpleQueue()  # an entry for each batch that may be put
         self._ahead = ahead
-        self._owed = False  # what went wrong was taken, and the next was not asked for
-        for _ in range(ahead):
-            self._room.put(None)
+        self._ready: deque[Item] = deque()
+        self._came: SimpleQueue[None] = SimpleQueue()  # wakes the program's thread
+        self._went: SimpleQueue[None] = SimpleQueue()  # wakes the copying thread
+        self._asked, self._answered = 0, 0  # how often the next was asked for; and by the last that was done with
         self.closed = False
         self.thread: threading.Thread | None = None
         self.process = os.getpid()
 
-    def has_room(self, more: bool = False) -> bool:
-        """Wait for room, but where there may be one ``more`` than that. False: nothing more is wanted."""
-        if not more and not self.closed:
-            self._room.get()
+    def has_room(self, more: int = 0) -> bool:
+        """Wait for room, for so many ``more`` than ``ahead``. False: nothing more is wanted."""
+        while len(self._ready) >= self._ahead + more and not self.closed:
+            self._went.get()
         return not self.closed
 
     def has_ready(self) -> bool:
         """Return True if a batch, an error or the end is there to be taken."""
-        return not self._ready.empty()
+        return bool(self._ready)
 
     def wait_until_asked(self) -> None:
-        """Wait until what was put last was taken, and the next is asked for; or until the channel is closed."""
-        for _ in range(self._ahead):
-            self._room.get()
-            if self.closed:
-                return
-        for _ in range(self._ahead):
-            self._room.put(None)
+        """Wait until what was put was taken, and the next is asked for; or until the channel is closed."""
+        while (self._ready or self._asked == self._answered) and not self.closed:
+            self._went.get()
 
     def put(self, item: Item) -> None:
         """Add a batch, an error, or the end."""
-        self._ready.put(item)
+        self._ready.append(item)
         if self.closed:
-            self._let_go()
+            self._ready.clear()
+        self._came.put(None)
 
-    def take(self, timeout: float | None) -> Item:
-        """Return the next, once it is there.
+    def next(self, timeout: float | None) -> Item:
+        """Return the next, once it is there; the same again until :meth:`done`.
 
         Raises:
             LoaderTimeoutError: It did not come within ``timeout`` seconds.
             ClosedError: The channel was closed.
         """
-        if self._owed:
-            self._owed = False
-            self._room.put(None)
-        try:
-            item = self._ready.get(timeout=timeout)
-        except Empty:
-            raise LoaderTimeoutError(
-                f"no batch came within {timeout:g} s. Raise timeout=, or look at loader.report() for the stage "
-                "that holds things up."
-            ) from None
-        if item is None or self.closed:
-            self._ready.put(None)  # for other threads that wait
-            raise ClosedError("the loader was closed")
-        if item.place is None and item.made is not None:
-            self._owed = True
-        else:
-            self._room.put(None)
-        return item
+        self._asked += 1
+        if not self._ready:
+            self._went.put(None)
+        until = None if timeout is None else time.monotonic() + timeout
+        while not self.closed:
+            try:
+                return self._ready[0]
+            except IndexError:
+                pass
+            try:
+                self._came.get(timeout=None if until is None else max(until - time.monotonic(), 0))
+            except Empty:
+                if self._ready:
+                    continue
+                raise LoaderTimeoutError(
+                    f"no batch came within {timeout:g} s. Raise timeout=, or look at loader.report() for the stage "
+                    "that holds things up."
+                ) from None
+        self._came.put(None)  # for others that wait
+        raise ClosedError("the loader was closed")
+
+    def done(self, item: Item) -> None:
+        """Say that the program has what :meth:`next` returned; said twice, it is done once."""
+        self._answered = self._asked
+        if self._ready and self._ready[0] is item:
+            self._ready.popleft()
+        self._went.put(None)
 
     def close(self) -> None:
         """Let go of what is ready, and end the thread after the batch that it is at. May be called twice."""
         if os.getpid() != self.process:
             return  # in a child a queue may be held by a thread that is not there
         self.closed = True
-        self._let_go()
-        self._room.put(None)
-
-    def _let_go(self) -> None:
-        with contextlib.suppress(Empty):
-            while True:
-                self._ready.get_nowait()
-        self._ready.put(None)
+        self._ready.clear()
+        self._came.put(None)
+        self._went.put(None)
 
     def join(self, timeout: float | None = None) -> None:
         """Wait until the thread has ended."""

@@ -38,7 +38,7 @@ def changed(batch: Any, change: Change, move: Change = lambda value: value) -> A
     """Return a batch with other tensors, in containers of the same kinds; what else lies there stays.
 
     Args:
-        batch: A batch; it is not changed.
+        batch: A batch. Containers that keep their values in others, and share these with a copy, are changed too.
         change: Makes another tensor of each.
         move: Makes another object of each that goes by itself.
     """

@@ -102,7 +102,8 @@ class Copier:
         if self._first is not None:
             self._try_rates()
         self._wait_for_device()
-        hosts = [tensor for tensor in tensors_in(batch) if _is_plain(tensor)]
+        found = list(tensors_in(batch))
+        hosts = [tensor for tensor in found if _is_plain(tensor)]
         places, num_bytes = _places(hosts)
         began = time.perf_counter_ns()
         buffer, index = self._buffer(num_bytes)
@@ -124,7 +125,8 @@ class Copier:
         on_device = changed(batch, lambda tensor: next(made) if _is_plain(tensor) else tensor)
         self._figures.copied(start, end, sum(host.nbytes for host in hosts), waited - began, filled - waited)
         number, self._number = self._number, self._number + 1
-        return OnDevice(on_device, tensors, end, number, not has_own_way(batch))
+        is_whole = len(hosts) == len(found) and not has_own_way(batch)
+        return OnDevice(on_device, tensors, end, number, is_whole)
 
     def _buffer(self, num_bytes: int) -> tuple[torch.Tensor, int | None]:
         """Return the next buffer once it is free, and its number; or memory of its own for a batch that is too large.
@@ -136,14 +138,20 @@ class Copier:
             return self._backend.host_memory(num_bytes), None
         index = self._next
         self._next = (index + 1) % len(self._buffers)
-        if self._ends[index] is not None:
-            self._ends[index].synchronize()
+        end, self._ends[index] = self._ends[index], None  # first: a copy that failed is told of once
+        if end is not None:
+            end.synchronize()
         return self._buffers[index], index
 
 
 def _is_plain(tensor: torch.Tensor) -> bool:
-    """True if it lies in the host's memory, as numbers and nothing else; else it is delivered as it is."""
-    return tensor.device.type == "cpu" and tensor.layout is torch.strided and not tensor.is_nested
+    """True if it lies in the host's memory, as numbers and nothing else; others go to the device by themselves."""
+    return (
+        type(tensor) is torch.Tensor
+        and tensor.device.type == "cpu"
+        and tensor.layout is torch.strided
+        and not (tensor.is_nested or tensor.is_quantized or tensor.requires_grad)
+    )
 
 
 def _places(hosts: list[torch.Tensor]) -> tuple[list[int], int]:

@@ -110,10 +110,11 @@ class Delivery:
         self._open()
         if (before := self._live()) is not None:
             before.close()
-        self._copying.close()
+        ending = self._copying.end()
         self._feed = None
         epoch = start(ahead)
-        self._copying.join()  # it may be in a function of the program's still, and must not copy beside a new one
+        if ending is not None:
+            ending.join()  # it may be in a function of the program's still, and must not copy beside a new one
         if not ahead:
             return WhenAskedFor(through(epoch), self._way(native), finish)
         source = Source(epoch, through(epoch))
@@ -169,17 +170,17 @@ class Delivery:
         if (feed is None or feed.is_idle) and self._native is not None and not self._native.holds_memory():
             self._copier = None
 
-    def pause(self) -> None:
-        """End the thread that copies, if there is one, and wait for its end."""
-        if (feed := self._live()) is not None:
-            feed.close()
-        self._copying.close()
-        self._copying.join()
-
-    def go_on(self) -> None:
-        """Let an iterator that is live go on where the engine was sent, as :meth:`begin` said."""
-        if (feed := self._live()) is not None:
-            feed.go_on()
+    @contextlib.contextmanager
+    def moving(self) -> Iterator[None]:
+        """Let an iterator that is live go on where the engine is sent within, as :meth:`begin` said."""
+        feed = self._live()
+        if feed is not None:
+            with feed.moving():
+                yield
+            return
+        if (ending := self._copying.end()) is not None:
+            ending.join()
+        yield
 
     def at_once(self, batch: Any) -> Any:
         """Return a batch there, and wait for it."""
@@ -198,9 +199,10 @@ class Delivery:
         feed = self._live()
         if feed is not None:
             feed.close()
-        self._copying.close()
+        ending = self._copying.end(for_good=True)
         close_engine()
-        self._copying.join()
+        if ending is not None:
+            ending.join()
         self._copier = None
 
 

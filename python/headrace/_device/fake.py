@@ -7,6 +7,9 @@ from typing import Any
 from headrace._device.fake_backend import FakeBackend
 from headrace._support.checks import invalid, real_number, whole_number
 
+#: The longest work that is taken for a step, in seconds.
+_MOST_SECONDS = 1e6
+
 
 class FakeDevice:
     """A stand-in for an accelerator: it copies at a rate, later than it was asked to, in the host's memory.
@@ -80,11 +83,11 @@ class FakeDevice:
         It begins when all is done that the stream was asked for before. Without ``runs_ahead`` it is done on return.
 
         Raises:
-            InvalidArgumentError: ``seconds`` is below 0.
+            InvalidArgumentError: ``seconds`` is below 0, or more than 1,000,000.
         """
         seconds = real_number("seconds", seconds)
-        if not seconds >= 0:
-            raise invalid("seconds must not be below 0")
+        if not 0 <= seconds <= _MOST_SECONDS:
+            raise invalid(f"seconds must be from 0 to {_MOST_SECONDS:g}, not {seconds!r}")
         self._backend.host.launch(seconds)
 
     def synchronize(self) -> None:

@@ -16,7 +16,7 @@ from typing import Any
 from headrace import _headrace
 from headrace._device.channel import Channel, Item
 from headrace._device.copier import OnDevice
-from headrace._loader.host_epoch import call
+from headrace._loader.host_epoch import call, send_back
 from headrace.errors import ClosedError, LoaderTimeoutError
 
 #: Seconds for which the interpreter's exit waits for a thread that is in a function of the program.
@@ -68,28 +68,44 @@ class Source:
 
 
 class Copying:
-    """The thread that copies for a loader, epoch after epoch: it outlives an iterator that was dropped in mid-epoch."""
+    """The thread that copies for a loader, epoch after epoch: it outlives an iterator that was dropped in mid-epoch.
+
+    Threads: any. One that closes the loader for good sees to it that no other begins a thread behind it.
+    """
 
     def __init__(self) -> None:
-        self.channel: Channel | None = None
+        self._lock = threading.Lock()
+        self._channel: Channel | None = None
+        self._ended = False
 
-    def close(self) -> None:
-        """End; the thread ends after the batch that it waits for, and after what the program's functions do with it."""
-        if self.channel is not None:
-            self.channel.close()
+    def begin(self, channel: Channel, thread: threading.Thread) -> None:
+        """Start a thread; after the end it begins with a channel that is closed."""
+        with self._lock:
+            if self._ended:
+                channel.close()
+                return
+            channel.thread = thread
+            self._channel = channel
+            thread.start()
 
-    def join(self) -> None:
-        """Wait until the thread has ended, which :meth:`close` asked for."""
-        if self.channel is not None:
-            self.channel.join()
-            self.channel = None
+    def end(self, *, for_good: bool = False) -> Channel | None:
+        """End; the thread ends after the batch that it waits for, and after what the program's functions do with it.
+
+        Returns:
+            The channel whose thread ends, for :meth:`Channel.join`.
+        """
+        with self._lock:
+            self._ended = self._ended or for_good
+            if self._channel is not None:
+                self._channel.close()
+            return self._channel
 
 
 class Feed(Iterator[Any]):
     """The batches of an epoch on their device, copied by a thread of its own. Threads: any; each gets other batches.
 
-    The loader is where the last batch was handed over, and is told so each time. A batch in whose ``finish`` Ctrl-C is
-    pressed comes again, as it was stored.
+    The loader is where the last batch was handed over, and is told so each time. Where Ctrl-C comes on the way, the
+    program goes on where the loader is: the batch comes again as it was stored, if the loader was not told.
     """
 
     def __init__(
@@ -120,6 +136,7 @@ class Feed(Iterator[Any]):
         assert place is not None
         self._native = native
         self._place = place  # the last that was handed over: it names the epoch
+        self._number = source.epoch.number
         self._find_way = way
         self._copying = copying
         self._through = through
@@ -130,75 +147,100 @@ class Feed(Iterator[Any]):
         self._timeout = timeout
         self._paused: Source | None = None
         self._over = False
-        self._item: Item | None = None  # taken, and not handed over yet
+        self._is_moving = False  # the loader is being sent elsewhere
+        self._in_doubt = False  # Ctrl-C ended a call, and perhaps what followed it
+        self._is_asked = False  # a function of the program's that was called here may ask again
+        self._item: Item | None = None  # what the call under way took; the channel has it until it is handed over
         self._start(source)
 
     def _start(self, source: Source) -> None:
-        self._channel = self._copying.channel = channel = Channel(self._ahead)
+        self._channel = channel = Channel(self._ahead)
         self._copies = way = self._copies or self._find_way()
         self._hand_over = way.hand_over
-        channel.thread = threading.Thread(
-            target=_copy_all, args=(channel, source, way), name="headrace to device", daemon=True
-        )
+        words = (channel, source, way)
+        thread = threading.Thread(target=_copy_all, args=words, name="headrace to device", daemon=True)
         _channels[id(channel)] = channel
         weakref.finalize(self, Channel.close, channel).atexit = False
-        channel.thread.start()
+        self._copying.begin(channel, thread)
 
     def __next__(self) -> Any:
         """Return the next batch. Raises what the loader raised at this batch."""
         if os.getpid() != self._channel.process:
             self._native.epoch_of(self._place)  # says that the loader is the parent's
-        with self._turn:
-            return self._next()
+        while True:
+            with self._turn:
+                if self._is_asked:
+                    raise RuntimeError("a function that is called for a batch asks the same iterator for the next")
+                self._is_asked = True
+                try:
+                    return self._next()
+                except ClosedError:
+                    if not self._is_moving:
+                        raise
+                finally:
+                    self._is_asked = False
 
     def _next(self) -> Any:
+        if self._in_doubt:
+            self._go_back()
         if self._over:
             raise StopIteration
         if self._paused is not None:
             source, self._paused = self._paused, None
             self._start(source)
+        self._item, is_touched = None, False
         try:
-            batch = self._hand_over(self._take)
-            if self._finish is not None:
-                batch = self._finished(self._finish, batch)
-        except Exception:  # Ctrl-C is none: what was taken is handed over at the next call
+            try:
+                batch = self._hand_over(self._take)
+                is_touched = True
+                batch = batch if self._finish is None else call(self._finish, batch)
+            except Exception:  # of the data, the copy or the function: it is in the batch's place
+                self._handed_over()
+                raise
             self._handed_over()
-            raise
-        self._handed_over()
-        return batch
-
-    def _finished(self, finish: Callable[[Any], Any], batch: Any) -> Any:
-        try:
-            return call(finish, batch)
         except Exception:
             raise
-        except BaseException:  # it may have changed a part of the batch, which is made anew
-            self.close()
-            self.join()
-            self._native.load_state(self._native.state(), True, None)
-            self.go_on()
+        except BaseException:
+            self._in_doubt = is_touched  # by the function, perhaps in part; or the loader was told, or not
+            if is_touched:
+                self._go_back()
             raise
+        return batch
+
+    def _go_back(self) -> None:
+        """Go on where the loader says that the program is."""
+        self.close()
+        self.join()
+        if send_back(self._native, self._number):
+            self._go_on()
+        else:
+            self._over = True
+        self._in_doubt = False
 
     def _handed_over(self) -> None:
         """Tell the loader that the program has what was taken."""
-        if self._item is not None and (place := self._item.place) is not None:
-            self._native.hand_out(place)
+        if self._item is None:
+            return  # nothing was
+        if (place := self._item.place) is not None:
             self._place = place
+            self._native.hand_out(place)
             if place.last:
                 self._copies = None  # and its page-locked memory
+        self._channel.done(self._item)
         self._item = None
 
     def _take(self) -> OnDevice:
         try:
-            if self._item is None:
-                self._item = self._channel.take(self._timeout)
+            self._item = item = self._channel.next(self._timeout)
         except ClosedError:
             self._native.epoch_of(self._place)  # knows why
             raise
-        made, place = self._item.made, self._item.place
+        made, place = item.made, item.place
         if made is None or (place is not None and place.last):
             self._channel.join()  # the epoch ends with the thread
         if made is None:
+            if place is not None:
+                self._native.hand_out(place)
             self._over = True
             self.close()
             raise StopIteration
@@ -220,14 +262,31 @@ class Feed(Iterator[Any]):
         """Wait until the thread has ended, which :meth:`close` asked for."""
         self._channel.join()
 
-    def go_on(self) -> None:
-        """Go on from the next batch where the loader was sent, if its epoch has not ended."""
+    @contextlib.contextmanager
+    def moving(self) -> Iterator[None]:
+        """Go on from the next batch where the loader is sent within, if its epoch does not end there."""
+        self._is_moving = True
+        self.close()  # a thread that waits for a batch waits for the end of this
+        try:
+            with self._turn:
+                self.join()
+                try:
+                    yield
+                except BaseException:
+                    self._go_back()
+                    raise
+                self._go_on()
+        finally:
+            self._is_moving = False
+
+    def _go_on(self) -> None:
         self.close()
         self.join()
         self._item = None
         if not self._over:
             with contextlib.suppress(ClosedError):  # the next call says so
                 epoch = self._native.epoch_of(self._place)
+                self._number = epoch.number
                 self._paused = Source(epoch, self._through(epoch))
 
 

@@ -40,7 +40,7 @@ class HandOver:
             for tensor in made.tensors:
                 backend.lend(tensor, stream)
             (there := backend.event()).record(stream)
-            batch = made.batch if made.is_whole else changed(made.batch, lambda tensor: tensor, backend.moved)
+            batch = made.batch if made.is_whole else changed(made.batch, backend.moved, backend.moved)
         self._copier.handed_over(made, there)
         self._figures.waited(asked, there)
         left = time.perf_counter_ns()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import os
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -20,8 +21,16 @@ from headrace.dataset import Dataset
 from headrace.samplers import Listing, Weighted
 
 _numbers = itertools.count()
-#: Options that have to be the same on all ranks.
-_ORDER = ("seed", "shuffle", "shuffle_buffer", "batch_size", "global_batch_size", "batch", "group_by", "tail")
+_inherited: Any = None  # the store of the process that this one was forked from: its connection is that one's
+
+
+def _note_fork() -> None:
+    global _inherited
+    _inherited = _store()
+
+
+#: Options that are the same on all ranks where they have the same loader.
+_OPTIONS = ("shuffle", "shuffle_buffer", "batch", "group_by", "max_items", "max_groups", "tail")
 _SAME_ROWS = (
     "Let the sampler draw the same on all ranks: RandomSampler(data, generator=torch.Generator().manual_seed(0)); "
     "or use shuffle=True, or a DistributedSampler, which divides by itself."
@@ -58,14 +67,18 @@ class Agreement:
             return
         if options["rank"] is not None and (options["rank"], options["world_size"]) != ranks:
             return
-        if (store := _store()) is None:
+        store = _store()
+        if store is None or store is _inherited:
             return
         if self._number is None:
             self._number = next(_numbers)
         key = f"headrace/loader {self._number}/pass {next(self._passes)}/epoch {epoch}"
         if self._data is None:
             self._data = _data_words(data)
-            self._order = {name: str(options[name]) for name in _ORDER} | _weights(order)
+            size = options["global_batch_size"] or (options["batch_size"] or 0) * ranks[1]
+            self._data |= {"options": {"batch": size, **{name: str(options[name]) for name in _OPTIONS}}}
+            self._data["options"]["sampler"] = type(listing.sampler if listing else order).__name__
+            self._order = {"seed": str(options["seed"])} | _weights(order)
         words = self._order if listing is None else {**self._order, "rows": listing.checksum}
         mine: dict[str, Any] = {"rank": ranks[0], "data": self._data, "order": words}
         try:
@@ -75,7 +88,10 @@ class Agreement:
             return
         what = f"loader {self._number} that this rank goes through has other"
         if (name := _difference(mine["data"], theirs["data"])) is not None:
-            warn(f"{what} {name} than that of rank {theirs['rank']}: all ranks are to divide the same data")
+            warn(
+                f"{what} {name} than that of rank {theirs['rank']}: if they are to be the same loader, make them with "
+                "the same arguments; if one rank alone goes through a loader, give it rank=0 and world_size=1"
+            )
         elif (name := _difference(mine["order"], theirs["order"])) is not None:
             raise invalid(
                 f"{what} {name} in epoch {epoch} than that of rank {theirs['rank']} ({mine['order'][name]} here, "
@@ -105,4 +121,11 @@ def _difference(mine: Mapping[str, Any], theirs: Mapping[str, Any]) -> str | Non
 def _store() -> Any:
     c10d = sys.modules.get("torch.distributed.distributed_c10d")
     get = getattr(c10d, "_get_default_store", None)
-    return None if get is None else get()
+    try:
+        return None if get is None else get()
+    except (RuntimeError, ValueError):  # no process group is set up
+        return None
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_note_fork)

@@ -6,6 +6,7 @@ import logging
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from headrace import _headrace
@@ -37,9 +38,17 @@ def begin(loader: Loader, prepare: Function | None, finish: Function | None) -> 
     return HostEpoch(native, epoch, through)
 
 
-def begin_later(loader: Loader, prepare: Function | None, finish: Function | None) -> Iterator[Any]:
-    """Start the next epoch when its first batch is asked for."""
-    yield from begin(loader, prepare, finish)
+class BeginsLater(Iterator[Any]):
+    """The next epoch, which begins when its first batch is asked for. It goes on after an error, as others do."""
+
+    def __init__(self, loader: Loader, prepare: Function | None, finish: Function | None) -> None:
+        self._begin = partial(begin, loader, prepare, finish)
+        self._batches: Iterator[Any] | None = None
+
+    def __next__(self) -> Any:
+        if self._batches is None:
+            self._batches = self._begin()
+        return next(self._batches)
 
 
 def _start(loader: Loader) -> Callable[[bool], _headrace.EpochIterator | FedEpoch]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -88,24 +89,46 @@ class HostEpoch(Iterator[Any]):
         self._native = native
         self._epoch = epoch
         self._batches = through(epoch)
+        self._told = epoch.taken  # what the loader was told of last; None: it was sent back since
+        self._in_doubt = False  # Ctrl-C ended a call, and perhaps what followed it
 
     def __next__(self) -> Any:
         """Return the next batch. Raises what the loader raises, and what the functions do."""
-        epoch = self._epoch
-        before = epoch.taken
+        if self._in_doubt:
+            self._go_back()
         try:
-            batch = next(self._batches)
+            try:
+                batch = next(self._batches)
+            except Exception:
+                self._hand_out()  # a batch that is damaged, or that a function refuses, is passed by
+                raise
+            self._hand_out()
         except Exception:
-            self._hand_out()  # a batch that is damaged, or that a function refuses, is passed by
             raise
         except BaseException:
-            after = epoch.taken
-            if after is not None and (before is None or after.samples != before.samples):
-                self._native.load_state(self._native.state(), True, None)
+            self._in_doubt = True  # first: Ctrl-C may come here, too
+            self._go_back()
             raise
-        self._hand_out()
         return batch
 
     def _hand_out(self) -> None:
         if (place := self._epoch.taken) is not None:
             self._native.hand_out(place)
+            self._told = place
+
+    def _go_back(self) -> None:
+        """Go on where the loader is, which was told of what was taken, or not; if anything was."""
+        taken, told = self._epoch.taken, self._told
+        if taken is not None and (told is None or taken.samples != told.samples):
+            self._told = None
+            send_back(self._native, self._epoch.number)
+        self._in_doubt = False
+
+
+def send_back(native: _headrace.Loader, epoch: int) -> bool:
+    """Send an epoch that is live to where the loader is. False: the loader was told of its last batch."""
+    state = native.state()
+    if json.loads(state)["epoch"] != epoch:
+        return False
+    native.load_state(state, True, None)
+    return True

@@ -27,7 +27,7 @@ class Walk:
                     f"{step.first_sample} asked for: does Accelerate divide the batches of a loader that divides them?",
                     "Do not pass the loader to prepare_data_loader: each rank gets its part without.",
                 )
-            loader.load_state_dict({**loader.state_dict(), "epoch": step.epoch, "samples": step.first_sample})
+            loader._go_to_samples(step.epoch, step.first_sample)
             batches = iter(loader)
         else:
             batches = self._batches
