@@ -26,6 +26,7 @@ from headrace._device.delivery import Pinned
 from headrace._device.fake import FakeDevice
 from headrace._faces.bulk_sampler import in_bulk
 from headrace._faces.torch_arguments import TorchArguments
+from headrace._headrace import Report
 from headrace._loader.by_tokens import ByTokens
 from headrace._loader.host_epoch import call
 from headrace._loader.options import ShuffleShape
@@ -328,6 +329,14 @@ class DataLoader:
         self.loader.load_state_dict(state)
         self._in_samples = False
 
+    def report(self) -> Report:
+        """Return what was delivered, and where the time went (see :meth:`headrace.Loader.report`)."""
+        return self.loader.report()
+
+    def explain(self) -> str:
+        """Return every automatic setting with its resolved value and the reason."""
+        return self.loader.explain()
+
     def close(self) -> None:
         """Stop the threads and give memory back. Batches that are held stay valid."""
         self.loader.close()
@@ -396,10 +405,12 @@ def _map_style(dataset: Any, *args: Any, **kwargs: Any) -> MapStyleDataLoader:
         )
     if given.get("num_workers", 0) is None:
         del given["num_workers"]
-    warn(
-        f"a {type(dataset).__name__} is loaded by torch's own DataLoader: a call of Python for each sample. "
-        "headrace.open(paths) reads HDF5 files and .npy files in C++ threads, a batch at a time"
-    )
+    ways = "headrace.open(paths) reads HDF5 files and .npy files in C++ threads, a batch at a time"
+    if isinstance(getattr(dataset, "dataset", None), Dataset):  # torch's Subset, and what random_split() makes
+        ways = (
+            "dataset.select(rows) and dataset.split() of headrace's data set make parts that are read a batch at a time"
+        )
+    warn(f"a {type(dataset).__name__} is loaded by torch's own DataLoader: a call of Python for each sample. {ways}")
     return MapStyleDataLoader(**given)
 
 

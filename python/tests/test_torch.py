@@ -267,3 +267,11 @@ def test_pickles_with_its_place(jets) -> None:
     torch.testing.assert_close(next(iter(again)), next(batches))
     loader.close()
     next(iter(again))
+
+
+def test_a_part_of_a_data_set_that_torch_made_is_told_how_to_stay_fast(jets) -> None:
+    with pytest.warns(hr.HeadraceWarning, match=r"a Subset is loaded by torch's own.*dataset\.select\(rows\)"):
+        DataLoader(torch.utils.data.Subset(jets.open(), range(10)), 5)
+    with DataLoader(jets.open().select(range(10)), 5) as loader:
+        assert len(list(loader)) == 2
+        assert loader.report().samples == 10 and "threads" in loader.explain()

@@ -50,10 +50,10 @@ def arguments(function: griffe.Function) -> dict[str, tuple[str, str]]:
 
 
 def described(docstring: str) -> dict[str, str]:
-    """Name → text of what the sections Args and Attributes of a docstring describe."""
+    """Name → text of what the sections Args and Attributes of a docstring describe; of both, what comes first."""
     sections = griffe.parse_google(griffe.Docstring(docstring), warnings=False)
     listed = [section.value for section in sections if section.kind.value in {"parameters", "attributes"}]
-    return {item.name: " ".join(item.description.split()) for items in listed for item in items}
+    return {item.name: " ".join(item.description.split()) for items in reversed(listed) for item in items}
 
 
 def _is_named(parameter: griffe.Parameter) -> bool:

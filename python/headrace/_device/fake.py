@@ -78,7 +78,7 @@ class FakeDevice:
         return self._backend.peak_bytes
 
     def launch(self, seconds: float) -> None:
-        """Put work of so many seconds into the program's stream, as a training step does, and return at once.
+        """Put work of so many seconds into the program's stream, as a step does; ``runs_ahead`` returns at once.
 
         It begins when all is done that the stream was asked for before. Without ``runs_ahead`` it is done on return.
 
