@@ -26,6 +26,7 @@ from headrace._support.knobs import LOADER_KNOBS, names_knobs
 from headrace._support.logging import logger, quiet_other_ranks, warn
 from headrace._support.trainers import calling_trainer, distributed_rank, overfits, reopen_epoch
 from headrace.dataset import Dataset, Paths
+from headrace.errors import InvalidArgumentError
 from headrace.opening import open
 from headrace.samplers import Listing, LookAhead
 
@@ -405,7 +406,13 @@ class Loader:
         if rows is not None and state["samples"] == 0 and "rows" in state:
             text = json.dumps({**state, "rows": len(rows[0])})
         with contextlib.nullcontext() if self._delivery is None else self._delivery.moving():
-            self._native.load_state(text, accept_changed_data, rows)
+            try:
+                self._native.load_state(text, accept_changed_data, rows)
+            except InvalidArgumentError as error:
+                drawn = rows is not None and not hasattr(getattr(self._listing, "sampler", None), "set_epoch")
+                if self._listing is None or not drawn or "the order is listed" not in error.message:
+                    raise
+                raise self._listing.other_rows(int(state["epoch"]), error.message) from error
         if self._listing is not None and rows is not None:
             self._listing.epoch = int(state["epoch"])
         logger.debug("the next batch is the one after %s samples of epoch %s", state["samples"], state["epoch"])

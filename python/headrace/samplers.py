@@ -16,6 +16,7 @@ from headrace import _headrace
 from headrace._support.checks import checksum, engine_text, invalid, whole_number
 from headrace._support.logging import logger
 from headrace._support.trainers import distributed_rank
+from headrace.errors import InvalidArgumentError
 
 
 class Weighted:
@@ -257,6 +258,14 @@ class Listing:
         if not getattr(self.sampler, "drop_last", True) and (rows := _length(getattr(self.sampler, "sampler", None))):
             sizes[-1] = (rows - 1) % batch_size + 1
         return np.zeros(int(sizes.sum()), np.uint64), sizes
+
+    def other_rows(self, epoch: int, message: str) -> InvalidArgumentError:
+        """Return the error of a state from the middle of an epoch, for which the sampler gives other rows here."""
+        return invalid(
+            f"{message}: the {type(self.sampler).__name__} gave other rows for epoch {epoch} than it gave then",
+            'Use shuffle="exact", hr.Weighted or a sampler with set_epoch(), which give the rows of an epoch again; or '
+            "load a state from the end of an epoch.",
+        )
 
     def rows_again(self, epoch: int) -> ListedEpoch | None:
         """Give the rows of any epoch without a trace in the sampler; None where the engine has to know them."""

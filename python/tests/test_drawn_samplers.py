@@ -139,3 +139,13 @@ def test_lengths_that_no_memory_holds(jets) -> None:
 
     loader = hr.Loader(jets.open(), 10, sampler=(sampler := Lies()))
     assert len(rows_of(loader)) == 100 and sampler.asked == 1
+
+
+def test_a_state_whose_rows_are_not_drawn_again_says_what_to_use(jets) -> None:
+    loader = hr.Loader(jets.open(), 10, sampler=Drawn())
+    batches = iter(loader)
+    next(batches)
+    with pytest.raises(hr.InvalidArgumentError, match=r"the Drawn gave other rows for epoch 0.*hr\.Weighted"):
+        hr.Loader(jets.open(), 10, sampler=Drawn()).load_state_dict(loader.state_dict())
+    with pytest.raises(hr.InvalidArgumentError, match=r"Make the loader with the same .* sampler="):
+        hr.Loader(jets.open(), 10, sampler=range(100)).load_state_dict(loader.state_dict())
