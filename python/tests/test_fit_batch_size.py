@@ -20,11 +20,15 @@ def limited(most: int, error: Exception, seen: list[int] | None = None) -> Any:
     return step
 
 
-@pytest.mark.parametrize("most", [1, 7, 17, 400])
 @pytest.mark.parametrize(
-    "error",
-    [torch.OutOfMemoryError("CUDA out of memory"), MemoryError(), RuntimeError("RESOURCE_EXHAUSTED: 3 GiB")],
-    ids=["torch", "python", "jax"],
+    ("most", "error"),
+    [
+        (1, MemoryError()),
+        (7, RuntimeError("RESOURCE_EXHAUSTED: 3 GiB")),
+        (17, torch.OutOfMemoryError("CUDA out of memory")),
+        (400, torch.OutOfMemoryError("CUDA out of memory")),
+    ],
+    ids=["python", "jax", "torch", "torch, many"],
 )
 def test_the_largest_that_fits(jets, most: int, error: Exception) -> None:
     found = hr.fit_batch_size(limited(most, error), jets.open(), up_to=512, steps=1, seconds=0)
