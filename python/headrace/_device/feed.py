@@ -77,6 +77,7 @@ class Copying:
         self._lock = threading.Lock()
         self._channel: Channel | None = None
         self._ended = False
+        self._process = os.getpid()
 
     def begin(self, channel: Channel, thread: threading.Thread) -> None:
         """Start a thread; after the end it begins with a channel that is closed."""
@@ -94,6 +95,8 @@ class Copying:
         Returns:
             The channel whose thread ends, for :meth:`Channel.join`.
         """
+        if os.getpid() != self._process:
+            return None  # a child has no such thread, and the lock may be taken for ever
         with self._lock:
             self._ended = self._ended or for_good
             if self._channel is not None:
