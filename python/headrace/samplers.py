@@ -87,7 +87,7 @@ def listed_rows(sampler: Iterable[Any], most: int | None = None) -> NDArray[np.u
         entries = list(islice(_flatten(sampler), None if most is None else most + 1))
         if most is not None and len(entries) > most:
             raise invalid(
-                f"the sampler gave more than {most} rows for one epoch: does it come to an end?",
+                f"the sampler gave more than {most} rows for one epoch, as if it had no end",
                 "Give it a __len__, the rows of an epoch, and an __iter__ that gives as many.",
             )
         if any(hasattr(entry, "__iter__") and getattr(entry, "ndim", 1) > 0 for entry in entries):
@@ -303,7 +303,7 @@ class Listing:
             parts.append(listed_rows(self._batch(batch)))
         if len(parts) > most:
             raise invalid(
-                f"the batch_sampler gave more than {most} batches for one epoch: does it come to an end?",
+                f"the batch_sampler gave more than {most} batches for one epoch, as if it had no end",
                 "Give it a __len__, the batches of an epoch, and an __iter__ that gives as many.",
             )
         if not parts:

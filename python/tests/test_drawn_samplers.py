@@ -87,7 +87,7 @@ def test_a_sampler_without_end_is_refused(jets, words: dict[str, int]) -> None:
             while True:
                 yield [1, 2] if "batch_sampler" in words else 1
 
-    with pytest.raises(hr.InvalidArgumentError, match="does it come to an end"):
+    with pytest.raises(hr.InvalidArgumentError, match="as if it had no end"):
         hr.Loader(jets.open(), **({"batch_size": 5} if "sampler" in words else {}), **{next(iter(words)): Endless()})
 
 
