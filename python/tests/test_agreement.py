@@ -18,9 +18,9 @@ import torch, headrace as hr
 import torch.distributed as dist
 from torch.utils.data import RandomSampler, DistributedSampler
 from headrace.torch import DataLoader
-dist.init_process_group("gloo", init_method="file://" + store, rank=rank, world_size=2)
 data = hr.open(paths)
-seen = []
+early = hr.Loader(data, 50, sampler=list(range(633))) if rank == 0 else None
+dist.init_process_group("gloo", init_method="file://" + store, rank=rank, world_size=2)
 
 def tell(name, make, epochs=2):
     with warnings.catch_warnings(record=True) as caught:
@@ -47,6 +47,7 @@ tell("files", lambda: hr.Loader(paths[rank], 50))
 if rank == 0:
     loader = hr.Loader(paths[0], 50)  # one rank alone: no wait
     print("alone |", len(list(loader)), flush=True)
+tell("early", lambda: early or hr.Loader(data, 50, sampler=list(range(633))))
 tell("looks", lambda: hr.Loader(data, 64) if rank == 0 else hr.Loader(data, 50, shuffle=True))
 child = os.fork()  # a worker has its parent's process group, and not its connection
 if child == 0:
@@ -88,6 +89,7 @@ def test_ranks_that_differ(jets, tmp_path: Path) -> None:
         assert line["divides"].startswith("[317, 317]") and line["shuffle"][:4] in ("[316", "[317")
         assert line["own"].startswith("[633, 633]")
         assert not any("has other" in line[name] for name in ("seeded", "divides", "shuffle", "own"))
+    assert not any("twice" in line["early"] for line in lines), "a list that was read before there were ranks"
     assert not any("twice" in line["looks"] for line in lines), "one rank alone looks at the same data otherwise"
     assert "loader 6 that this rank goes through has other files than that of rank" in "".join(texts)
     assert lines[0]["alone"] == "3"

@@ -22,15 +22,21 @@ POISON = b"\xa5" * ROWS.nbytes
 WHOLE = ROWS.numpy().tobytes()
 
 
-def on_device(device: FakeDevice) -> Any:
-    """Copy rows to the device, and wait until they are there."""
-    backend, end = device._backend, FakeEvent()
+def asked_for(device: FakeDevice) -> tuple[Any, Any]:
+    """Ask for a copy of rows to the device; return where they will be, and the stream, which has no event yet."""
+    backend = device._backend
     stream = backend.stream()
     host = backend.host_memory(ROWS.nbytes).view(ROWS.dtype).copy_(ROWS)
     with backend.on(stream):
         made = backend.empty_like(host)
         backend.copy(made, host)
-        end.record(stream)
+    return made, stream
+
+
+def on_device(device: FakeDevice) -> Any:
+    """Copy rows to the device, and wait until they are there."""
+    (made, stream), end = asked_for(device), FakeEvent()
+    end.record(stream)
     end.synchronize()
     return made
 
@@ -96,13 +102,8 @@ def test_memory_that_was_not_lent_is_anothers_at_once() -> None:
 
 
 def test_memory_that_is_given_away_before_its_copy_is_made_stays_anothers() -> None:
-    device = FakeDevice(1e12)
-    backend, end = device._backend, FakeEvent()
-    stream = backend.stream()
-    host = backend.host_memory(ROWS.nbytes).view(ROWS.dtype).copy_(ROWS)
-    with backend.on(stream):
-        made = backend.empty_like(host)
-        backend.copy(made, host)
+    device, end = FakeDevice(1e12), FakeEvent()
+    made, stream = asked_for(device)
     memory = memory_of(device, made)
     del made
     assert memory.is_reusable, "the copy that is still to be made keeps no tensor"

@@ -79,7 +79,9 @@ class Agreement:
             self._data |= {"options": {"batch": size, **{name: str(options[name]) for name in _OPTIONS}}}
             self._data["options"]["sampler"] = type(listing.sampler if listing else order).__name__
             self._order = {"seed": str(options["seed"])} | _weights(order)
-        words = self._order if listing is None else {**self._order, "rows": listing.checksum}
+        words = self._order
+        if listing is not None and listing.checksum:  # else it was asked before there were ranks
+            words = {**words, "rows": listing.checksum}
         mine: dict[str, Any] = {"rank": ranks[0], "data": self._data, "order": words}
         try:
             theirs = json.loads(store.compare_set(key, "", json.dumps(mine)))
@@ -115,7 +117,7 @@ def _weights(order: Any) -> dict[str, str]:
 
 
 def _difference(mine: Mapping[str, Any], theirs: Mapping[str, Any]) -> str | None:
-    return next((name for name in mine if mine[name] != theirs.get(name)), None)
+    return next((name for name in mine if name in theirs and mine[name] != theirs[name]), None)
 
 
 def _store() -> Any:
