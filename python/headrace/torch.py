@@ -322,6 +322,8 @@ class DataLoader:
 
     def state_dict(self) -> dict[str, Any]:
         """Return where the loader is (see :meth:`headrace.Loader.state_dict`), exact after each batch."""
+        if not self._batched:  # of a class of the program's; SingleSampleLoader has no such method
+            raise _no_state()
         return self.loader.state_dict()
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:

@@ -48,6 +48,8 @@ def test_without_batches_samples_come_without_an_axis(jets) -> None:
     doubled = DataLoader(jets.open(), batch_size=None, collate_fn=lambda sample: 2 * int(sample["y"]))
     assert [y for _, y in zip(range(5), doubled, strict=False)] == [0, 2, 4, 6, 8]
     assert loader.state_dict is None, "as a class has that cannot be hashed: Lightning does not ask it then"
+    with pytest.raises(hr.InvalidArgumentError, match="single samples"):
+        type("Mine", (DataLoader,), {})(jets.open(), batch_size=None).state_dict()
     with pytest.raises(hr.InvalidArgumentError, match="column_fn"):
         DataLoader(jets.open(), batch_size=None, column_fn=lambda batch: batch)
 
