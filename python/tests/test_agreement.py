@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+import headrace as hr
+
 pytest.importorskip("torch", reason="torch is not installed")
 
 PROGRAM = """
@@ -96,3 +98,21 @@ def test_ranks_that_differ(jets, tmp_path: Path) -> None:
     assert not any("twice" in line["after"] for line in lines), (
         "the number of a loader is a guess, other data a warning"
     )
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_rows_that_were_read_before_there_were_ranks_are_not_compared(jets, monkeypatch, first: int) -> None:
+    """A list is read when its loader is made; of one that was made too early no checksum is known."""
+    import torch.distributed as dist
+
+    from headrace._loader import agreement
+
+    store = dist.HashStore()
+    rows = [list(range(633)), list(range(633))[::-1]]
+    loaders = {rank: hr.Loader(jets.open(), 50, sampler=rows[rank], rank=rank, world_size=2) for rank in range(2)}
+    loaders[1]._listing.checksum = "0badcafe"
+    monkeypatch.setattr(agreement, "_store", lambda: store)
+    for rank in (first, 1 - first):
+        monkeypatch.setattr(agreement, "distributed_rank", lambda rank=rank: (rank, 2))
+        loaders[rank]._agreement._number = 0  # each rank is a process, which counts for itself
+        assert len(list(loaders[rank])) == 7
