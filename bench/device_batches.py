@@ -5,10 +5,12 @@ Usage: device_batches.py cpu [--rows 200000] [--batch-size 512] [--pause-ms 2]
        device_batches.py hand [--rows 200000] [--batch-size 512]
        device_batches.py wait [--rows 1000000] [--batch-size 2048] [--step-ms 10] [--gb-per-s 2]
 
-cpu   cpu_us, host_cpu_us       processor time of the consumer's thread in next(), a batch of three fields: on a fake
-                                device, and without a device; medians, in alternating epochs
-hand  cpu_s_per_gb              processor time of all threads for a GB that is handed to a fast fake device, beyond that
-                                of the same epoch without a device, and without what the fake device's own copies take
+cpu   cpu_us, own_cpu_us, host_cpu_us
+                                processor time of the consumer's thread in next(), a batch of three fields: on a fake
+                                device, on one whose calls cost nothing, and without a device; medians, in alternating
+                                epochs
+hand  cpu_s_per_gb              processor time of all threads for a GB that is handed to a device whose calls cost
+                                nothing, beyond that of the same epoch without a device
 wait  wait_percent, first_percent
                                 share of a step that sleeps for --step-ms in which it waits for its batch, by events of
                                 a fake device: epochs after the first, and the first one from its first batch on
@@ -20,16 +22,15 @@ import argparse
 import json
 import statistics
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import common
 import h5py
 import numpy as np
+from no_device import no_device
 
 import headrace as hr
-from headrace._device.fake_memory import Memory
 from headrace.torch import FakeDevice
 
 
@@ -56,7 +57,8 @@ def loader(args: argparse.Namespace, device: Any) -> hr.Loader:
 
 def cpu(args: argparse.Namespace) -> dict[str, float]:
     """A batch is dropped before the next is asked for: giving memory back is not what is measured."""
-    loaders = {"cpu_us": loader(args, FakeDevice(args.gb_per_s * 1e9)), "host_cpu_us": loader(args, "cpu")}
+    devices = {"cpu_us": FakeDevice(args.gb_per_s * 1e9), "own_cpu_us": no_device(), "host_cpu_us": "cpu"}
+    loaders = {name: loader(args, device) for name, device in devices.items()}
     spent: dict[str, list[float]] = {name: [] for name in loaders}
     for epoch in range(4):
         for name, each in loaders.items():
@@ -76,30 +78,17 @@ def cpu(args: argparse.Namespace) -> dict[str, float]:
 
 def hand(args: argparse.Namespace) -> dict[str, float]:
     """Rows are kept decoded, so that an epoch is little else than handing them over."""
-    own = [
-        0.0
-    ]  # copies to the fake device and what it spoils of memory: a device has hardware for it, or does not do it
-
-    def timed(function: Callable[..., None]) -> Callable[..., None]:
-        def call(*words: Any) -> None:
-            began = time.thread_time()
-            function(*words)
-            own[0] += time.thread_time() - began
-
-        return call
-
-    Memory.write, Memory._poison = timed(Memory.write), timed(Memory._poison)  # type: ignore[method-assign]
     spent = []
-    with loader(args, FakeDevice(1e12)) as on_device, loader(args, "cpu") as on_host:
-        for epoch in range(6):
+    with loader(args, no_device()) as on_device, loader(args, "cpu") as on_host:
+        for epoch in range(8):
             seconds = {}
             for name, each in (("device", on_device), ("host", on_host)):
-                own[0], num_bytes, began = 0.0, 0, time.process_time()
+                num_bytes, began = 0, time.process_time()
                 for batch in each:
                     num_bytes += sum(tensor.nbytes for tensor in batch.values())
                     del batch
-                seconds[name] = time.process_time() - began - own[0]
-            if epoch > 0:
+                seconds[name] = time.process_time() - began
+            if epoch > 1:
                 spent.append((seconds["device"] - seconds["host"]) / num_bytes * 1e9)
     return {"cpu_s_per_gb": statistics.median(spent)}
 

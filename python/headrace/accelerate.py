@@ -67,10 +67,10 @@ class PreparedLoader(DataLoaderStateMixin):  # type: ignore[misc]
 
     def __init__(self, loader: Loader | DataLoader, accelerator: Accelerator) -> None:
         if not isinstance(loader, (Loader, DataLoader)):
-            raise invalid(
-                f"prepare takes a loader of headrace's, not a {type(loader).__name__}",
-                "Use accelerator.prepare for it.",
-            )
+            hint = "Use accelerator.prepare for it."
+            if isinstance(accelerator, (Loader, DataLoader)):
+                hint = "The loader comes first: prepare(loader, accelerator)."
+            raise invalid(f"prepare takes a loader of headrace's, not a {type(loader).__name__}", hint)
         plan = loader if isinstance(loader, Loader) else loader.loader
         if plan._options["framework"] != "torch":
             raise invalid("this loader delivers NumPy arrays", 'Make it with framework="torch".')

@@ -219,6 +219,7 @@ class DataLoader:
         self._as_tuples = in_samples and batch_format == "tuple"  # samples are made of columns that have names
         if not given.batched and type(self) is DataLoader:
             self.__class__ = SingleSampleLoader
+        self._has_drawn = False  # the seed of workers for the next epoch
         self._in_samples = False  # some samples of an epoch were given out one by one, and others were not
         self._owned = None if isinstance(dataset, Dataset) else open(dataset)
         self.loader = Loader(
@@ -302,10 +303,8 @@ class DataLoader:
     def __iter__(self) -> Iterator[Any]:
         """Start the next epoch, also after a ``break``. Raises what :meth:`headrace.Loader.__iter__` names."""
         self._in_samples = False
-        # torch draws a seed for its workers here, whatever their number: samplers and models that draw from the same
-        # random numbers get the same ones as with torch's.
-        device = "cpu" if self.generator is None else self.generator.device
-        torch.empty((), dtype=torch.int64, device=device).random_(generator=self.generator)
+        self._draw_seed_of_workers()
+        self._has_drawn = False
         prepare = None
         if self._collate_fn is not None:
             prepare = partial(_collated if self._batched else _changed_samples, self._collate_fn, self._as_tuples)
@@ -315,6 +314,16 @@ class DataLoader:
         return _Samples(
             self, batches, (lambda batch: batch) if prepare else partial(_samples, as_tuples=self._as_tuples)
         )
+
+    def _draw_seed_of_workers(self) -> None:
+        """Draw what torch draws for its workers before an epoch's sampler is asked, whatever their number.
+
+        Samplers and models that draw from the same random numbers get the same ones as with torch's.
+        """
+        if not self._has_drawn:
+            device = "cpu" if self.generator is None else self.generator.device
+            torch.empty((), dtype=torch.int64, device=device).random_(generator=self.generator)
+        self._has_drawn = True
 
     def set_epoch(self, epoch: int) -> None:
         """Name the epoch that the next ``iter()`` delivers (from 0)."""
@@ -328,6 +337,7 @@ class DataLoader:
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Go to where :meth:`state_dict` was taken; the next ``iter()`` goes on there."""
+        self._draw_seed_of_workers()  # a sampler is asked here for the rows of an epoch that goes on
         self.loader.load_state_dict(state)
         self._in_samples = False
 

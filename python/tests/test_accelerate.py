@@ -157,6 +157,8 @@ def test_has_what_the_loader_has_and_its_device(jets) -> None:
     assert sum(len(batch["y"]) for batch in rest) == ROWS - 9 * BATCH
     with pytest.raises(hr.InvalidArgumentError, match=r"accelerator\.prepare"):
         prepare([1, 2], accelerator())  # type: ignore[arg-type]
+    with pytest.raises(hr.InvalidArgumentError, match="The loader comes first"):
+        prepare(accelerator(), loader)  # type: ignore[arg-type]
     with pytest.raises(hr.InvalidArgumentError, match='framework="torch"'):
         prepare(make(jets, framework="numpy"), accelerator())
     with pytest.raises(hr.InvalidArgumentError, match="one by one"):

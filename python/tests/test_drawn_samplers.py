@@ -62,6 +62,32 @@ def test_a_sampler_draws_when_an_epoch_begins(jets, face: str) -> None:
         assert ours == theirs
 
 
+def test_a_drawn_epoch_goes_on_with_the_same_random_numbers(jets) -> None:
+    """As with torchdata's loader: the program that resumes seeds torch as the one that saved did."""
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    from headrace.torch import DataLoader
+
+    def make() -> DataLoader:
+        torch.manual_seed(5)
+        return DataLoader(jets.open(), 10, sampler=torch.utils.data.RandomSampler(range(633)))
+
+    want = rows_of(make())
+    batches = iter(loader := make())
+    given = [row for _ in range(7) for row in next(batches)["y"].tolist()]
+    state = loader.state_dict()
+    other = make()
+    other.load_state_dict(state)
+    other.load_state_dict(state)
+    assert other.state_dict() == state
+    drawn = torch.get_rng_state()
+    assert given + rows_of(other) == want
+    assert torch.equal(torch.get_rng_state(), drawn)  # what comes after finds them as after the first run's iter()
+    torch.manual_seed(6)
+    stranger = DataLoader(jets.open(), 10, sampler=torch.utils.data.RandomSampler(range(633)))
+    with pytest.raises(hr.InvalidArgumentError, match="gave other rows for epoch 0"):
+        stranger.load_state_dict(state)
+
+
 def test_a_batch_of_an_epoch_that_has_not_begun(jets) -> None:
     """Making a batch again asks the sampler, if it was asked for nothing so far; the epoch has these rows then."""
     loader = hr.Loader(jets.open(), 10, sampler=(sampler := Drawn()))

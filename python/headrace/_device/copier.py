@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import math
 import threading
 import time
@@ -11,6 +10,7 @@ from typing import Any
 
 import torch
 
+from headrace import _headrace
 from headrace._device.backend import Backend
 from headrace._device.containers import changed, has_own_way, tensors_in
 from headrace._device.figures import Figures
@@ -166,7 +166,7 @@ def _stage(buffer: torch.Tensor, place: int, host: torch.Tensor) -> torch.Tensor
     """Copy a tensor to a place of the buffer, without the GIL and on this thread alone."""
     staged = buffer[place : place + host.nbytes].view(host.dtype).view(host.shape)
     if host.is_contiguous() and not host.is_neg() and not host.is_conj():
-        ctypes.memmove(staged.data_ptr(), host.data_ptr(), host.nbytes)
+        _headrace.copy_past_caches(staged.data_ptr(), host.data_ptr(), host.nbytes)
     else:
         staged.copy_(host)
     return staged

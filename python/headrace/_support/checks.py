@@ -28,7 +28,7 @@ def unsupported(message: str, hint: str) -> UnsupportedError:
 
 
 def _text(message: str, hint: str | None) -> str:
-    return f"{message}. {hint}" if hint else message
+    return f"{message.removesuffix('.')}. {hint}" if hint else message
 
 
 def integer(name: str, value: Any, hint: str | None = None) -> int:
