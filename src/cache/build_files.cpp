@@ -18,6 +18,7 @@
 #include "cache/filler.h"
 #include "cache/npy_file_names.h"
 #include "cache/row_layout.h"
+#include "cache/source_sample.h"
 #include "format/npy/npy_header.h"
 
 namespace headrace {
@@ -35,7 +36,7 @@ static_assert(sizeof(StateHeader) <= kStateHeaderBytes && offsetof(StateHeader, 
 
 StateHeader header_of(const CachePlan& plan) {
   StateHeader header{{'H', 'R', 'B', 'U', 'I', 'L', 'D', '1'},
-                     plan.key,
+                     plan.key ^ plan.touched,
                      plan.layout.num_blocks(),
                      plan.layout.fields.size(),
                      0,
@@ -178,6 +179,7 @@ Status BuildFiles::seal(const CachePlan& plan) const {
   manifest.num_blocks = num_blocks;
   manifest.rows = layout.rows();
   manifest.sources = plan.origin.sources;
+  manifest.sample = sample_of(plan.origin.sources);
   std::vector<std::uint32_t> table(layout.fields.size() * num_blocks);
   for (std::size_t i = 0; i < table.size(); ++i) table[i] = checksums(layout)[i].load(std::memory_order_relaxed);
   for (std::size_t i = 0; i < data.size(); ++i) {

@@ -13,6 +13,7 @@
 #include "cache/build_files.h"
 #include "cache/building_store.h"
 #include "cache/cache_manifest.h"
+#include "cache/cache_match.h"
 #include "cache/cache_name.h"
 #include "cache/filler.h"
 #include "cache/name_hash.h"
@@ -177,8 +178,7 @@ Result<std::shared_ptr<RowStore>> open_building_cache(const Folder& directory, c
     for (int tries = 0; tries < kMostTries; ++tries) {
       HEADRACE_ASSIGN(const Builder::Found found, builder.join());
       if (found == Builder::Found::kNotOurs) break;
-      if (const auto whole = WholeCache::open(directory, plan.name);
-          whole.ok() && !describe_difference(whole->manifest, plan.origin, plan.layout)) {
+      if (auto whole = WholeCache::open(directory, plan.name); whole.ok() && !difference_of(*whole, plan, notes)) {
         if (found == Builder::Found::kOpen && ::flock(builder.files.lock.get(), LOCK_EX | LOCK_NB) == 0)
           (void)remove_cache_folder(directory, name).ok();
         return std::shared_ptr<RowStore>();

@@ -16,6 +16,7 @@ namespace headrace {
 struct CachePlan {
   std::string name;  ///< Name of the folder, when it is whole.
   std::uint64_t key = 0;
+  std::uint64_t touched = 0;  ///< touch_key()
   CacheOrigin origin;
   RowLayout layout;
 };

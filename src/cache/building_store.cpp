@@ -1,13 +1,14 @@
 #include "cache/building_store.h"
 
 #include <fmt/format.h>
-#include <sys/stat.h>
 
 #include <cerrno>
 #include <cstdio>
 
 #include "base/crc32c.h"
+#include "cache/cache_match.h"
 #include "cache/row_layout.h"
+#include "cache/source_versions.h"
 #include "cache/whole_cache.h"
 
 namespace headrace {
@@ -58,13 +59,11 @@ Status BuildingStore::put(std::uint64_t block, std::span<const std::byte* const>
 
 /// Rows of a file that changed while they were read are of neither version.
 Status BuildingStore::check_sources() const {
-  for (const CacheSource& source : plan_.origin.sources) {
-    struct stat status {};
-    if (::stat(source.path.c_str(), &status) != 0) continue;  // gone: its rows were read before
-    FileFingerprint now = fingerprint_of(status);
-    now.device = source.fingerprint.device;
-    now.inode = source.fingerprint.inode;
-    if (const auto change = describe_change(source.fingerprint, now))
+  const auto versions = versions_of(plan_.origin.sources);
+  for (std::size_t i = 0; i < versions.size(); ++i) {
+    if (!versions[i]) continue;  // gone: its rows were read before
+    const CacheSource& source = plan_.origin.sources[i];
+    if (const auto change = change_text(source, *versions[i]))
       return Error(ErrorCode::kFileChanged, "the file changed while a cache of its rows was made: " + *change)
           .with_file(source.path)
           .with_stage("cache")
@@ -94,9 +93,9 @@ Status BuildingStore::commit() {
   int error_number = rename_to_name();
   if (error_number == EEXIST || error_number == ENOTEMPTY) {
     // Either others made it meanwhile, in a folder of their own, or what lies there is what open() refused.
-    const auto other = WholeCache::open(directory_, plan_.name);
-    if (other.ok() && !describe_difference(other->manifest, plan_.origin, plan_.layout))
-      return remove_cache_folder(directory_, name_);
+    auto other = WholeCache::open(directory_, plan_.name);
+    std::vector<std::string> notes;
+    if (other.ok() && !difference_of(*other, plan_, notes)) return remove_cache_folder(directory_, name_);
     if (!other.ok() && other.error().code() != ErrorCode::kCorruptData && other.error().code() != ErrorCode::kNotFound)
       return other.error();
     HEADRACE_TRY(remove_cache_folder(directory_, plan_.name));

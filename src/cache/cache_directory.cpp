@@ -7,6 +7,7 @@
 
 #include "cache/building_cache.h"
 #include "cache/cache_manifest.h"
+#include "cache/cache_match.h"
 #include "cache/cache_name.h"
 #include "cache/folder.h"
 #include "cache/row_layout.h"
@@ -103,7 +104,7 @@ std::string absolute_path(const std::string& path) {
 }
 
 CachePlan plan_of(const CacheOrigin& origin, RowLayout layout) {
-  CachePlan plan{"", cache_key(origin, layout), origin, std::move(layout)};
+  CachePlan plan{"", cache_key(origin, layout), touch_key(origin), origin, std::move(layout)};
   plan.name = cache_name(origin, plan.key);
   for (CacheSource& source : plan.origin.sources) source.path = absolute_path(source.path);
   return plan;
@@ -126,7 +127,7 @@ Result<CacheOpened> open_cache_directory(const std::string& directory, const Cac
     Result<WholeCache> whole = WholeCache::open(folder, plan.name);
     std::string why;
     if (whole.ok()) {
-      const auto difference = describe_difference(whole->manifest, plan.origin, plan.layout);
+      const auto difference = difference_of(*whole, plan, opened.notes);
       if (!difference) {
         note_owner(*whole, plan, opened.notes);
         HEADRACE_ASSIGN(opened.store, map_whole_cache(std::move(*whole)));
@@ -136,7 +137,6 @@ Result<CacheOpened> open_cache_directory(const std::string& directory, const Cac
     } else if (whole.error().code() != ErrorCode::kNotFound || folder.open_child(plan.name).ok()) {
       why = whole.error().what();
     }
-    opened.notes.clear();
     if (!why.empty()) opened.notes.push_back(fmt::format("{}: not used: {}", plan.name, why));
     HEADRACE_ASSIGN(opened.store, open_building_cache(folder, plan, opened.notes));
     if (!opened.store) continue;  // whole by now
@@ -154,8 +154,8 @@ CacheOpened find_whole_cache(const std::string& directory, const CacheOrigin& or
   if (!folder.ok() || !check_directory(*folder, origin).ok()) return {};
   const CachePlan plan = plan_of(origin, std::move(layout));
   Result<WholeCache> whole = WholeCache::open(*folder, plan.name);
-  if (!whole.ok() || describe_difference(whole->manifest, plan.origin, plan.layout)) return {};
   CacheOpened found;
+  if (!whole.ok() || difference_of(*whole, plan, found.notes)) return {};
   note_owner(*whole, plan, found.notes);
   auto store = map_whole_cache(std::move(*whole));
   if (!store.ok()) return {};

@@ -15,6 +15,7 @@
 #include "cache/testing/caches.h"
 #include "cache/testing/processes.h"
 #include "format/npy/npy_header.h"
+#include "storage/version_now.h"
 
 namespace headrace {
 namespace {
@@ -217,17 +218,74 @@ TEST_F(CacheDirectoryTest, RowsOfOtherFilesFieldsOrBlocksAreNotUsed) {
   // The same files in another folder, or mounted on another device, are the same.
   c_.origin.sources[0].fingerprint.inode += 1;
   c_.origin.sources[0].fingerprint.device += 1;
-  c_.origin.sources[0].path = "/elsewhere/train.h5";
+  fs::create_directory(c_.folder.path("elsewhere"));
+  c_.origin.sources[0].path = c_.folder.write_text("elsewhere/train.h5", "one");
+  const CacheOpened opened = c_.open().value();
+  EXPECT_TRUE(opened.store->complete());
+  ASSERT_EQ(opened.notes.size(), 1u);
+  EXPECT_NE(opened.notes[0].find("used: train.h5: another file took its place"), std::string::npos) << opened.notes[0];
+  EXPECT_TRUE(c_.open().value().notes.empty());  // the cache was told of it
+}
+
+/// The date of a source is put back behind a write in place: its time of change alone tells.
+TEST_F(CacheDirectoryTest, ASourceThatWasTouchedIsComparedByItsBytes) {
+  const std::string path = c_.origin.sources[0].path;
+  const auto look = [&] { c_.origin.sources[0].fingerprint = *version_now(path); };
+  const auto date = fs::last_write_time(path);
+  ASSERT_TRUE(fill_all(*c_.store()));
+  fs::permissions(path, fs::perms::owner_read | fs::perms::owner_write | fs::perms::group_read);
+  look();
+  CacheOpened opened = c_.open().value();
+  EXPECT_TRUE(opened.store->complete());
+  ASSERT_EQ(opened.notes.size(), 1u);
+  EXPECT_NE(opened.notes[0].find("its inode changed, and neither its size nor its date"), std::string::npos);
+  opened.store.reset();
+  write_text(path, "two");
+  fs::last_write_time(path, date);
+  look();
+  EXPECT_EQ(find_whole_cache(c_.directory, c_.origin, c_.layout).store, nullptr);
+  opened = c_.open().value();
+  EXPECT_EQ(opened.store->ready_blocks(), 0u);
+  ASSERT_EQ(opened.notes.size(), 1u);
+  EXPECT_NE(opened.notes[0].find("not used: made from another version of train.h5"), std::string::npos);
+  ASSERT_TRUE(fill_all(*opened.store));
   EXPECT_TRUE(c_.store()->complete());
+  EXPECT_EQ(list_caches(c_.directory).value().size(), 1u);
+}
+
+/// A build that was begun before a source was touched is of neither version.
+TEST_F(CacheDirectoryTest, ABuildOfASourceThatWasTouchedBeginsAnew) {
+  const std::string path = c_.origin.sources[0].path;
+  const auto date = fs::last_write_time(path);
+  {
+    const auto store = c_.store();
+    ASSERT_EQ(store->look_up(0), Lookup::kFill);
+    ASSERT_TRUE(put_rows(*store, 0).ok());
+    store->publish(0);
+  }
+  EXPECT_EQ(c_.store()->look_up(0), Lookup::kReady);
+  write_text(path, "two");
+  fs::last_write_time(path, date);
+  c_.origin.sources[0].fingerprint = *version_now(path);
+  EXPECT_EQ(c_.store()->look_up(0), Lookup::kFill);
 }
 
 TEST_F(CacheDirectoryTest, SourcesThatChangeMeanwhileAreNotCommitted) {
+  fs::create_directory(c_.folder.path("chunks"));
+  const std::string chunk = c_.folder.write_text("chunks/0.0", "one");
+  const auto long_ago = fs::last_write_time(chunk) - std::chrono::hours(1);
+  fs::last_write_time(chunk, long_ago);
+  const std::string directory = c_.folder.path("chunks");
+  c_.origin.sources.push_back({directory, *version_now(directory), 0});
   const auto store = c_.store();
   for (std::uint64_t block = 0; block < c_.layout.num_blocks(); ++block) {
     ASSERT_EQ(store->look_up(block), Lookup::kFill);
     ASSERT_TRUE(put_rows(*store, block).ok());
     EXPECT_EQ(store->publish(block), block == c_.layout.num_blocks() - 1);
   }
+  write_text(chunk, "two");  // in place, and its date put back: no time of the directory tells
+  fs::last_write_time(chunk, long_ago);
+  EXPECT_EQ(store->finish().error().code(), ErrorCode::kFileChanged);
   c_.folder.write_text("train.h5", "longer than before");
   EXPECT_EQ(store->finish().error().code(), ErrorCode::kFileChanged);
   EXPECT_NE(c_.name().find(".building"), std::string::npos);

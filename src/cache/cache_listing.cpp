@@ -9,9 +9,11 @@
 #include "cache/building_cache.h"
 #include "cache/cache_directory.h"
 #include "cache/cache_manifest.h"
+#include "cache/cache_match.h"
 #include "cache/cache_name.h"
 #include "cache/folder.h"
 #include "cache/row_layout.h"
+#include "cache/source_versions.h"
 #include "cache/whole_cache.h"
 
 namespace headrace {
@@ -31,16 +33,11 @@ std::uint64_t bytes_on_disk(const Folder& folder) {
   return bytes;
 }
 
-/// Why a source is not what it was; empty if it is.
-std::string change_of(const CacheSource& source) {
-  struct stat status {};
-  if (::stat(source.path.c_str(), &status) != 0)
-    return errno == ENOENT ? fmt::format("{} is gone", source.path) : fmt::format("{} cannot be seen", source.path);
-  FileFingerprint now = fingerprint_of(status);
-  now.device = source.fingerprint.device;
-  now.inode = source.fingerprint.inode;
-  const auto change = describe_change(source.fingerprint, now);
-  return change ? fmt::format("{} changed: {}", source.path, *change) : "";
+/// Why a source is not what it was; empty if it is. One that was touched alone is compared when the cache is used.
+std::string stale_note(const CacheSource& source, const std::optional<FileFingerprint>& now) {
+  if (!now) return fmt::format("{} is gone, or cannot be seen", source.path);
+  if (change_of(source, *now) != FileChange::kChanged) return "";
+  return fmt::format("{} changed: {}", source.path, *change_text(source, *now));
 }
 
 void describe_building(const Folder& folder, CacheEntry& entry) {
@@ -57,10 +54,12 @@ void describe_whole(const WholeCache& cache, CacheEntry& entry) {
   entry.bytes = cache.size_bytes();
   entry.rows = cache.manifest.rows;
   for (const StoredColumn& field : cache.manifest.layout.fields) entry.fields.push_back(field.name);
-  for (const CacheSource& source : cache.manifest.sources) {
+  const auto versions = versions_of(cache.manifest.sources);
+  for (std::size_t i = 0; i < versions.size(); ++i) {
+    const CacheSource& source = cache.manifest.sources[i];
     entry.sources.push_back(source.path);
     if (!entry.note.empty()) continue;
-    entry.note = change_of(source);
+    entry.note = stale_note(source, versions[i]);
     if (!entry.note.empty()) entry.state = State::kStale;
   }
 }

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "cache/cache_match.h"
 #include "cache/row_layout.h"
 #include "format/npy/manifest_text.h"
 
@@ -143,9 +144,12 @@ std::string CacheManifest::to_json() const {
   add("checksums", fmt::format("{{{}}}", text_of(checksums)));
   objects.clear();
   for (const CacheSource& source : sources)
-    objects.push_back(fmt::format(R"("path": {}, "bytes": {}, "mtime_ns": {}, "rows": {})", Text::quoted(source.path),
-                                  source.fingerprint.size_bytes, source.fingerprint.mtime_ns, source.rows));
+    objects.push_back(fmt::format(
+        R"("path": {}, "bytes": {}, "mtime_ns": {}, "ctime_ns": {}, "inode": {}, "entries": {}, "rows": {})",
+        Text::quoted(source.path), source.fingerprint.size_bytes, source.fingerprint.mtime_ns,
+        source.fingerprint.ctime_ns, source.fingerprint.inode, source.fingerprint.entries, source.rows));
   add("sources", list(objects));
+  add("sample", Text::quoted(sample));
   return Text::sealed(std::move(out));
 }
 
@@ -155,6 +159,7 @@ Result<CacheManifest> CacheManifest::parse(std::string_view text) {
   CacheManifest manifest;
   manifest.created = reader.text("created");
   manifest.rows = reader.number("rows");
+  if (json.contains("sample")) manifest.sample = reader.text("sample");
   for (const Json& entry : reader.list("fields")) {
     std::optional<StoredColumn> field = parse_field(entry);
     std::optional<CachedFile> file = parse_file(entry);
@@ -167,6 +172,9 @@ Result<CacheManifest> CacheManifest::parse(std::string_view text) {
     CacheSource one{source.text("path"), {}, source.number("rows")};
     one.fingerprint.size_bytes = source.number("bytes");
     one.fingerprint.mtime_ns = source.time("mtime_ns");
+    if (entry.contains("ctime_ns")) one.fingerprint.ctime_ns = source.time("ctime_ns");  // caches of other programs
+    if (entry.contains("inode")) one.fingerprint.inode = source.number("inode");         // know less
+    if (entry.contains("entries")) one.fingerprint.entries = source.number("entries");
     if (!source.ok) return damaged("the entry of a source file is invalid");
     manifest.sources.push_back(std::move(one));
   }
@@ -251,11 +259,8 @@ std::optional<std::string> describe_difference(const CacheManifest& found, const
   for (std::size_t i = 0; i < a.size(); ++i) {
     if (as_written(base_name(a[i])) != as_written(base_name(b[i])))
       return fmt::format("made from other files ({}, not {})", base_name(a[i]), base_name(b[i]));
-    FileFingerprint then = a[i].fingerprint, now = b[i].fingerprint;
-    then.device = now.device;
-    then.inode = now.inode;
-    if (const auto change = describe_change(then, now))
-      return fmt::format("made from another version of {}: {}", base_name(b[i]), *change);
+    if (change_of(a[i], b[i].fingerprint) == FileChange::kChanged)
+      return fmt::format("made from another version of {}: {}", base_name(b[i]), *change_text(a[i], b[i].fingerprint));
     if (a[i].rows != b[i].rows)
       return fmt::format("made from {} rows of {}, not {}", a[i].rows, base_name(b[i]), b[i].rows);
   }

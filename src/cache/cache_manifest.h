@@ -32,7 +32,8 @@ struct CacheManifest {
   CachedFile checksums;          ///< uint32 (fields, blocks).
   std::uint64_t num_blocks = 0, rows = 0;
   std::optional<CachedFile> blocks;  ///< uint64 (blocks + 1): the block starts, unless they follow from the files.
-  std::vector<CacheSource> sources;  ///< Without device and inode.
+  std::vector<CacheSource> sources;  ///< Without device.
+  std::string sample;                ///< sample_of() the sources; empty: not known.
 
   [[nodiscard]] std::string to_json() const;
   /// Everything in it was checked but what lies in other files. Errors: kCorruptData, kUnsupported: another version.
@@ -47,7 +48,7 @@ std::optional<std::vector<std::uint64_t>> uniform_block_starts(std::uint64_t blo
 
 /// What is different from what is wanted, in words ("it was made from other files: …"); nullopt if nothing is. Sources
 /// are compared by base name, size, time of modification and rows.
+/// What else was touched is no difference: difference_of() sees to that.
 std::optional<std::string> describe_difference(const CacheManifest& found, const CacheOrigin& origin,
                                                const RowLayout& layout);
-
 }  // namespace headrace

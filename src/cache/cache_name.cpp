@@ -28,10 +28,17 @@ std::uint64_t cache_key(const CacheOrigin& origin, const RowLayout& layout) {
   std::string text = fmt::format("headrace-cache {}\n", ManifestText::kFormatVersion) + layout_text(layout);
   for (const CacheSource& source : origin.sources) {
     const std::string name = std::filesystem::path(source.path).filename().string();
-    text += fmt::format("source {}:{} {} {} {}\n", name.size(), name, source.fingerprint.size_bytes,
-                        source.fingerprint.mtime_ns, source.rows);
+    text += fmt::format("source {}:{} {} {} {} {}\n", name.size(), name, source.fingerprint.size_bytes,
+                        source.fingerprint.mtime_ns, source.fingerprint.entries, source.rows);
   }
   if (!origin.detail.empty()) text += fmt::format("detail {}:{}\n", origin.detail.size(), origin.detail);
+  return name_hash(text);
+}
+
+std::uint64_t touch_key(const CacheOrigin& origin) {
+  std::string text;
+  for (const CacheSource& source : origin.sources)
+    text += fmt::format("{} {}\n", source.fingerprint.inode, source.fingerprint.ctime_ns);
   return name_hash(text);
 }
 

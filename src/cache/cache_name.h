@@ -10,9 +10,12 @@
 namespace headrace {
 
 /// A hash of everything that a cache must be made of to be used: the format's version, fields, blocks, and of each
-/// source its base name, size, time of modification and rows. Not its folder, device and inode: files that are mounted
-/// elsewhere, or copied with their times, are the same.
+/// source its base name, size, time of modification, files (of a directory) and rows. Not its folder, device and inode:
+/// files that are mounted elsewhere, or copied with their times, are the same.
 std::uint64_t cache_key(const CacheOrigin& origin, const RowLayout& layout);
+/// A hash of what else tells that a source was touched: its inode and its time of change. A build that was begun before
+/// is not gone on with.
+std::uint64_t touch_key(const CacheOrigin& origin);
 std::string cache_name(const CacheOrigin& origin, std::uint64_t key);
 
 /// What a name in a cache directory says.

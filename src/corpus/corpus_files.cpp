@@ -54,8 +54,8 @@ Result<std::string> settings_text(const std::vector<CorpusFile>& files, const To
   for (const CorpusFile& one : files) {
     HEADRACE_ASSIGN(const auto file, FileSystem::of(one.path).open(one.path));
     const FileFingerprint print = file->fingerprint();
-    listed.push_back(
-        nlohmann::json::array({FileSystem::of(one.path).absolute(one.path), file->size(), print.mtime_ns}));
+    listed.push_back(nlohmann::json::array(
+        {FileSystem::of(one.path).absolute(one.path), file->size(), print.mtime_ns, print.ctime_ns, print.inode}));
   }
   const nlohmann::json settings{{"version", 1},
                                 {"tokenizer", tokenizer.hash()},

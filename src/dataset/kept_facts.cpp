@@ -5,6 +5,7 @@
 #include "base/packed.h"
 #include "dataset/dataset_index.h"
 #include "storage/file_system.h"
+#include "storage/version_now.h"
 
 namespace headrace {
 namespace {
@@ -32,21 +33,10 @@ std::map<std::string, std::string> from_bytes(std::string_view bytes) {
   return in.complete() ? facts : std::map<std::string, std::string>();
 }
 
-/// The status of a directory says when something in it was made, renamed or removed; its size says nothing.
-std::optional<FileFingerprint> now_of(const std::string& path) {
-  auto now = FileSystem::of(path).status(path);
-  if (!now.ok() || (now->kind != PathKind::kFile && now->kind != PathKind::kDirectory)) return std::nullopt;
-  if (now->kind == PathKind::kDirectory) now->fingerprint.size_bytes = 0;
-  return now->fingerprint;
-}
-
 }  // namespace
 
 KeptFacts::KeptFacts(const Source& source, std::optional<IndexStore> store) : store_(std::move(store)) {
   const auto add = [&](const std::string& path, const FileFingerprint& fingerprint) {
-    const auto status = FileSystem::of(path).status(path);
-    const bool is_store = status.ok() && status->kind == PathKind::kDirectory && fingerprint.size_bytes != 0;
-    if (is_store) return;  // its arrays name the files and directories that they read
     files_.push_back({FileSystem::of(path).absolute(path), fingerprint, {}});
   };
   for (const SourceFile& file : source.files) {
@@ -54,15 +44,33 @@ KeptFacts::KeptFacts(const Source& source, std::optional<IndexStore> store) : st
     for (const CompanionFile& companion : file.companion_files) add(companion.path, companion.fingerprint);
     for (const OutsideFile& other : other_files(file)) add(other.path, other.fingerprint);
   }
+  if (!store_) return;
+  const std::vector<IndexEntry> now = files_now();
+  std::vector<IndexEntry> files;
+  for (std::size_t f = 0; f < now.size(); ++f) {
+    const bool is_directory = now[f].fingerprint.entries != 0;
+    if (is_directory && files_[f].fingerprint.size_bytes != 0) continue;  // a store: its arrays name what they read
+    is_unchanged_ = is_unchanged_ && (is_directory || now[f].fingerprint == files_[f].fingerprint);
+    is_unchanged_ = is_unchanged_ && has_settled(now[f].fingerprint);
+    files.push_back(now[f]);
+  }
+  files_ = std::move(files);
+}
+
+std::vector<IndexEntry> KeptFacts::files_now() const {
+  std::vector<std::string> paths;
+  for (const IndexEntry& file : files_) paths.push_back(file.path);
+  const auto versions = versions_now(paths);
+  std::vector<IndexEntry> now;
+  for (std::size_t f = 0; f < paths.size(); ++f)
+    now.push_back({std::move(paths[f]), versions[f].value_or(FileFingerprint{}), {}});
+  return now;
 }
 
 std::vector<IndexEntry> KeptFacts::load() const {
-  if (!store_ || files_.empty()) return {};
+  if (!store_ || files_.empty() || !is_unchanged_) return {};
   std::vector<std::string> paths;
-  for (const IndexEntry& file : files_) {
-    if (now_of(file.path) != file.fingerprint || !has_settled(file.fingerprint)) return {};
-    paths.push_back(file.path);
-  }
+  for (const IndexEntry& file : files_) paths.push_back(file.path);
   std::vector<IndexEntry> kept = store_->load(paths);
   const bool same = std::ranges::equal(kept, files_, {}, &IndexEntry::fingerprint, &IndexEntry::fingerprint);
   return same ? kept : files_;
@@ -77,6 +85,7 @@ std::optional<std::string> KeptFacts::find(const std::string& key) const {
 }
 
 void KeptFacts::keep(const std::string& key, std::string bytes) const {
+  if (!std::ranges::equal(files_now(), files_, {}, &IndexEntry::fingerprint, &IndexEntry::fingerprint)) return;
   std::vector<IndexEntry> kept = load();
   if (kept.empty()) return;
   Facts facts = from_bytes(kept[0].facts);

@@ -15,7 +15,7 @@ namespace headrace {
 /// reads is the one that it was. Threads: one at a time.
 class KeptFacts {
  public:
-  /// \param store  nullopt: nothing is remembered.
+  /// Looks at each file, those of chunks too. \param store  nullopt: nothing is remembered.
   KeptFacts(const Source& source, std::optional<IndexStore> store);
 
   /// Return what was kept under `key`; nullopt: nothing, or a file has changed since.
@@ -25,11 +25,14 @@ class KeptFacts {
 
  private:
   using Facts = std::map<std::string, std::string>;
+  /// Return the files as they are now.
+  [[nodiscard]] std::vector<IndexEntry> files_now() const;
   /// Return the files and what was kept of them; without facts where it is not valid. Empty: nothing can be kept.
   [[nodiscard]] std::vector<IndexEntry> load() const;
 
   std::optional<IndexStore> store_;
-  std::vector<IndexEntry> files_;  // that the data set reads, as it opened them; directories for stores in directories
+  std::vector<IndexEntry> files_;  // that the data set reads, as they were when this was made; directories of chunks
+  bool is_unchanged_ = true;       // since the data set was opened
 };
 
 }  // namespace headrace

@@ -12,9 +12,22 @@
 #include "cache/host_arena.h"
 #include "storage/file_system.h"
 #include "storage/storage_kind.h"
+#include "storage/version_now.h"
 
 namespace headrace {
 namespace {
+
+/// Look at what is in the directories now. A store's own is not compared: its arrays name what they read of it.
+void add_directories(std::vector<CacheSource>& sources) {
+  std::vector<std::string> paths;
+  for (const CacheSource& source : sources) paths.push_back(source.path);
+  const auto versions = versions_now(paths);
+  for (std::size_t i = 0; i < sources.size(); ++i) {
+    const bool is_directory = versions[i] && versions[i]->entries != 0;
+    if (is_directory)
+      sources[i].fingerprint = sources[i].fingerprint.size_bytes == 0 ? *versions[i] : FileFingerprint{};
+  }
+}
 
 /// What a cache directory must have been made of.
 CacheOrigin origin_of(const Source& source, const std::string& identity) {
@@ -22,7 +35,7 @@ CacheOrigin origin_of(const Source& source, const std::string& identity) {
   const auto add = [&](const std::string& path, const FileFingerprint& fingerprint, std::uint64_t rows) {
     origin.sources.push_back({path, fingerprint, rows});
     // Files of one name, size and time in two folders are two files: tar and rsync keep times.
-    origin.detail += fmt::format("{}:{} ", FileSystem::of(path).canonical(path), fingerprint.inode);
+    origin.detail += FileSystem::of(path).canonical(path) + " ";
   };
   for (const SourceFile& file : source.files) {
     add(file.path, file.fingerprint, file.rows);
@@ -30,6 +43,7 @@ CacheOrigin origin_of(const Source& source, const std::string& identity) {
     for (const OutsideFile& other : other_files(file)) add(other.path, other.fingerprint, 0);
   }
   origin.detail += identity;  // selections, and which arrays the fields are
+  add_directories(origin.sources);
   for (const StoredColumn& field : *source.columns) origin.detail += fmt::format(" {}={}", field.name, field.path);
   return origin;
 }
@@ -45,6 +59,7 @@ std::string host_key(const CacheOrigin& origin) {
     add(s.path);
     key = key.with(s.fingerprint.device).with(s.fingerprint.inode).with(s.fingerprint.size_bytes);
     key = key.with(static_cast<std::uint64_t>(s.fingerprint.mtime_ns));
+    key = key.with(static_cast<std::uint64_t>(s.fingerprint.ctime_ns)).with(s.fingerprint.entries);
   }
   return fmt::format("{:016x}", key.low);
 }

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <thread>
 #include <utility>
 
@@ -377,10 +378,25 @@ void Loader::preload(const std::function<bool(std::uint64_t, std::uint64_t)>& pr
   if (progress) progress(p.done, p.all);
 }
 std::vector<std::string> Loader::notices() const {
-  return impl_->manager->notices()->all();
+  return impl_->notices().all();
 }
 std::uint64_t Loader::num_notices() const {
-  return impl_->manager->notices()->count();
+  return impl_->notices().count();
+}
+
+const Notices& Loader::Impl::notices() const {
+  if (const std::uint64_t now = num_touched(), seen = touched_seen.exchange(now); seen != now) {
+    const std::vector<const Source*> stored = dataset().impl()->source.stored();
+    const auto is_ours = [&](const TouchedFile& touched) {
+      return std::ranges::any_of(stored, [&](const Source* source) {
+        return std::ranges::any_of(source->files,
+                                   [&](const SourceFile& f) { return touched.name.starts_with(f.path); });
+      });
+    };
+    for (const TouchedFile& touched : touched_since(seen))
+      if (is_ours(touched)) manager->notices()->add(Notices::Of::kRun, touched.text);
+  }
+  return *manager->notices();
 }
 
 void Loader::close() {

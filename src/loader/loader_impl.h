@@ -13,6 +13,7 @@
 #include "loader/engine_manager.h"
 #include "loader/position.h"
 #include "loader/small_budget.h"
+#include "storage/touched_files.h"
 
 namespace headrace {
 
@@ -124,6 +125,9 @@ struct Loader::Impl {
   [[nodiscard]] Fitting fit(const std::string& json, const ResumeOptions& options, bool rows_follow) const;
   /// Return what would decode every block once; nullopt: the plan of `engine` does.
   [[nodiscard]] std::optional<SmallBudget> small_budget(const std::shared_ptr<const Engine>& engine) const;
+  /// Return the notices, among them those of files of the data set that were touched meanwhile.
+  [[nodiscard]] const Notices& notices() const;
+  mutable std::atomic<std::uint64_t> touched_seen{num_touched()};  // of the process's list
 };
 
 std::string explain_plan(const Loader::Impl& loader);

@@ -99,7 +99,7 @@ Report make_report(const Loader::Impl& loader) {
   const auto seconds = [](std::uint64_t ns) { return static_cast<double>(ns) * 1e-9; };
   Report r;
   r.data_summary = summarise_data(loader);
-  r.notices = loader.manager->notices()->all();
+  r.notices = loader.notices().all();
   r.epochs_started = c.epochs_started;
   r.epochs_finished = c.epochs_finished;
   r.batches = c.batches;

@@ -21,12 +21,13 @@
 #include "base/packed.h"
 #include "storage/file_calls.h"
 #include "storage/file_system.h"
+#include "storage/version_now.h"
 
 namespace headrace {
 namespace {
 
 constexpr std::string_view kMagic = "HRINDEX\n";
-constexpr std::uint32_t kVersion = 2;
+constexpr std::uint32_t kVersion = 3;
 constexpr std::string_view kSuffix = ".index", kTemporary = ".tmp-";
 constexpr std::size_t kHeaderBytes = kMagic.size() + sizeof(std::uint32_t) + sizeof(std::uint64_t);
 constexpr std::size_t kChecksumBytes = sizeof(std::uint32_t);
@@ -58,6 +59,8 @@ std::string to_bytes(std::span<const IndexEntry> entries) {
     payload.number(e.fingerprint.inode);
     payload.number(e.fingerprint.size_bytes);
     payload.signed_number(e.fingerprint.mtime_ns);
+    payload.signed_number(e.fingerprint.ctime_ns);
+    payload.number(e.fingerprint.entries);
     payload.text(e.facts);
   }
   std::string bytes(kMagic);
@@ -86,6 +89,8 @@ State from_bytes(std::string_view bytes, std::vector<IndexEntry>& out) {
     e.fingerprint.inode = in.number();
     e.fingerprint.size_bytes = in.number();
     e.fingerprint.mtime_ns = in.signed_number();
+    e.fingerprint.ctime_ns = in.signed_number();
+    e.fingerprint.entries = in.number();
     e.facts = in.text();
   }
   if (!in.complete()) return State::kDamaged;
@@ -261,8 +266,7 @@ Result<std::vector<IndexStore::Listed>> IndexStore::list() const {
     listed.state = state == State::kOtherVersion ? "other version" : state == State::kDamaged ? "damaged" : "valid";
     for (const IndexEntry& e : entries) {
       listed.files.push_back(e.path);
-      const auto now = FileSystem::of(e.path).status(e.path);
-      if (!now.ok() || now->fingerprint != e.fingerprint) listed.state = "stale";
+      if (version_now(e.path) != e.fingerprint) listed.state = "stale";
     }
   }
   return all;

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "storage/range_check.h"
+#include "storage/touched_files.h"
 
 namespace headrace {
 namespace {
@@ -104,6 +105,19 @@ Error LocalFile::changed(const std::string& what) const {
       .with_hint("Open the data set again; write new versions under a new name.");
 }
 
+Status LocalFile::check_same(const FileFingerprint& now) const {
+  switch (change_between(fingerprint_, now)) {
+    case FileChange::kChanged:
+      return changed(*describe_change(fingerprint_, now));
+    case FileChange::kTouched:
+      if (!was_touched_.exchange(true)) note_touched(name_, *describe_change(fingerprint_, now));
+      break;
+    case FileChange::kNone:
+      break;
+  }
+  return {};
+}
+
 Error LocalFile::failed(const char* call, int error_number) const {
   return Error(ErrorCode::kReadFailed, fmt::format("{} failed with {}", call, errno_name(error_number)))
       .with_file(name_)
@@ -127,9 +141,9 @@ Result<int> LocalFile::open_same(bool& out_of_descriptors) const {
     calls_.close(fd);
     return failed("fstat", error_number);
   }
-  if (const auto change = describe_change(fingerprint_, fingerprint_of(status))) {
+  if (Status same = check_same(fingerprint_of(status)); !same.ok()) {
     calls_.close(fd);
-    return changed(*change);
+    return std::move(same.error());
   }
   return fd;
 }
@@ -166,7 +180,7 @@ Status LocalFile::read_pinned(int fd, std::uint64_t offset, std::span<std::byte>
     if (got == 0) {  // the end comes before the size that the file had when it was opened
       struct stat status {};
       if (calls_.fstat(fd, &status) != 0) return failed("fstat", errno);
-      if (const auto change = describe_change(fingerprint_, fingerprint_of(status))) return changed(*change);
+      HEADRACE_TRY(check_same(fingerprint_of(status)));
       return Error(ErrorCode::kCorruptData,
                    fmt::format("the file ends at {} although its size is {} bytes", offset, fingerprint_.size_bytes))
           .with_file(name_)
@@ -200,8 +214,7 @@ Status LocalFile::check_unchanged() const {
     if (error_number == ENOENT || error_number == ENOTDIR) return changed("it was removed");
     return failed("stat", error_number);
   }
-  if (const auto change = describe_change(fingerprint_, fingerprint_of(status))) return changed(*change);
-  return {};
+  return check_same(fingerprint_of(status));
 }
 
 }  // namespace headrace

@@ -2,6 +2,7 @@
 // docs/decisions/0005-pread-not-mmap.md.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <string>
 
@@ -31,7 +32,8 @@ class LocalFile final : public RandomAccessFile, private PooledFd {
   [[nodiscard]] std::uint64_t size() const override { return fingerprint_.size_bytes; }
   Status read_at(std::uint64_t offset, std::span<std::byte> out) const override;
   /// Looks at the path: a file renamed over it, removed, appended to or rewritten in place is noticed. While the path
-  /// still names the inode that was opened, the descriptor can be no other file.
+  /// still names the inode that was opened, the descriptor can be no other file. One that was touched alone
+  /// (FileChange::kTouched) is read on, and note_touched() is told once.
   Status check_unchanged() const override;
 
   /// The file as it was when it was opened: the key of what is remembered of it.
@@ -46,6 +48,7 @@ class LocalFile final : public RandomAccessFile, private PooledFd {
   Result<int> open_same(bool& out_of_descriptors) const;
   Status reopen_stale(int fd) const;
   Status read_pinned(int fd, std::uint64_t offset, std::span<std::byte> out) const;
+  Status check_same(const FileFingerprint& now) const;
   Error changed(const std::string& what) const;
   Error failed(const char* call, int error_number) const;
 
@@ -53,6 +56,7 @@ class LocalFile final : public RandomAccessFile, private PooledFd {
   const FileCalls& calls_;
   FdPool& pool_;
   FileFingerprint fingerprint_;
+  mutable std::atomic<bool> was_touched_{false};
 };
 
 }  // namespace headrace

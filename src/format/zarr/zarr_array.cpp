@@ -65,7 +65,8 @@ ZarrArray::ZarrArray(ArrayPlace place, ArrayMetadata metadata, ArrayInfo info, C
       chain_(std::move(chain)),
       grid_(metadata_.shape, metadata_.chunk_shape),
       files_(file_grid(metadata_)),
-      chunk_bytes_(grid_.chunk_elements() * metadata_.type.record_bytes) {}
+      chunk_bytes_(grid_.chunk_elements() * metadata_.type.record_bytes),
+      seen_(metadata_.shards ? 0 : files_.num_cells()) {}
 
 Error ZarrArray::placed(Error error) const {
   error.with_file(place_.store).with_field(info_.path);
@@ -112,7 +113,11 @@ Status ZarrArray::locate_file(const std::vector<std::uint64_t>& file, std::uint6
     piece.stored = {shard->file, shard->index.at(in_file)};
   } else {
     HEADRACE_ASSIGN(const PathStatus status, FileSystem::of(path).status(path));
+    if (status.kind == PathKind::kNothing && seen_.contains(files_.number(file)))
+      return std::move(Error(ErrorCode::kFileChanged, "the file of the chunk was there before, and is gone")
+                           .with_hint("Put it back, or open the data set again to read fill values in its place."));
     if (status.kind == PathKind::kNothing) return {};
+    seen_.add(files_.number(file));
     if (status.kind != PathKind::kFile)
       return Error(ErrorCode::kCorruptData, status.kind == PathKind::kDirectory
                                                 ? "there is a directory in the place of a chunk"
@@ -146,6 +151,7 @@ Status ZarrArray::locate(RowRange rows, std::vector<Piece>& out) const {
     return placed(Error(ErrorCode::kInvalidArgument,
                         fmt::format("{} rows from {} on of an array of {}", rows.count, rows.first, info_.rows())));
   if (rows.count == 0) return {};
+  HEADRACE_TRY(check_unchanged());  // reading asks the files of chunks alone
   const ChunkGrid::Cells cells = grid_.cells_of(rows);
   for (std::uint64_t cell = cells.first; cell < cells.end; ++cell) {
     HEADRACE_ASSIGN(Piece piece, piece_at(cell));
@@ -155,6 +161,7 @@ Status ZarrArray::locate(RowRange rows, std::vector<Piece>& out) const {
 }
 
 Status ZarrArray::locate_cells(std::span<const std::uint64_t> cells, std::vector<Piece>& out) const {
+  HEADRACE_TRY(check_unchanged());
   for (const std::uint64_t cell : cells) {
     if (cell >= grid_.num_cells())
       return placed(

@@ -10,6 +10,7 @@
 #include "codec/codec_chain.h"
 #include "format/chunk_grid.h"
 #include "format/zarr/array_metadata.h"
+#include "format/zarr/seen_files.h"
 #include "format/zarr/shard_index.h"
 
 namespace headrace::zarr {
@@ -58,6 +59,7 @@ class ZarrArray final : public ArrayReader {
   const ChunkGrid grid_, files_;  // of chunks, and of the files that hold them
   const std::uint64_t chunk_bytes_;
   mutable ShardCache shards_;
+  mutable SeenFiles seen_;  // chunks that were there once: they are not missing, but lost, if they are not any more
   mutable ForkSafeMutex written_mutex_;
   mutable std::optional<std::vector<std::uint64_t>> written_;  // numbers of the files that are there, ascending
 };

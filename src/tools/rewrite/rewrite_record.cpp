@@ -35,7 +35,7 @@ Result<RewriteRecord> RewriteRecord::parse(const std::string& text) {
     out.identity = json.at("identity"), out.codec = json.at("codec"), out.asked = json.at("asked");
     out.is_closed = json.at("closed");
     const Json& output = json.at("output");
-    out.output = {output.at(0), output.at(1), output.at(2), output.at(3)};
+    out.output = {output.at(0), output.at(1), output.at(2), output.at(3), 0, 0};
     out.copied = json.at("copied").get<std::vector<std::string>>();
     out.notes = json.at("notes").get<std::vector<std::string>>();
     for (const Json& a : json.at("arrays"))

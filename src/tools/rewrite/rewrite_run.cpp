@@ -417,7 +417,8 @@ Result<FileState> state_of(const RewritePlan& plan, const RewriteFile& file) {
   const Result<RewriteRecord> record = read_record(file.record);
   const auto has = [&](const std::string& path) {
     const auto there = FileSystem::of(path).status(path);
-    return record.ok() && there.ok() && there->kind == PathKind::kFile && there->fingerprint == record->output;
+    return record.ok() && there.ok() && there->kind == PathKind::kFile &&
+           change_between(record->output, there->fingerprint) == FileChange::kNone;
   };
   const bool ours = record.ok() && record->identity == identity;
   const auto output = FileSystem::of(file.output).status(file.output);
