@@ -1,4 +1,5 @@
 // Dataset: opening, description, rows by number. Everything that may read a file runs without the GIL.
+#include <headrace/catalog/whole_number.h>
 #include <headrace/dataset/mix.h>
 #include <headrace/dataset/split.h>
 #include <headrace/dataset/stats.h>
@@ -10,6 +11,7 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
 #include <chrono>
 #include <span>
 #include <string>
@@ -25,6 +27,7 @@
 #include "bind/row_numbers.h"
 #include "bind/sample_by.h"
 #include "bind/text.h"
+#include "bind/whole_number.h"
 #include "bind/without_gil.h"
 
 namespace headrace::python {
@@ -100,6 +103,11 @@ Setting to_setting(const nb::handle& value) {
     std::vector<std::string> texts;
     for (const nb::handle text : list) texts.push_back(from_python(nb::cast<nb::str>(text)));
     return texts;
+  }
+  if (std::ranges::all_of(list, [](const nb::handle& one) { return nb::isinstance<nb::int_>(one); })) {
+    std::vector<WholeNumber> numbers;
+    for (const nb::handle one : list) numbers.push_back(whole_number(one));
+    return numbers;
   }
   return nb::cast<std::vector<double>>(value);
 }

@@ -15,6 +15,7 @@
 #include "bind/progress.h"
 #include "bind/register.h"
 #include "bind/text.h"
+#include "bind/whole_number.h"
 
 namespace headrace::python {
 namespace {
@@ -66,11 +67,12 @@ nb::list volume_files(const Volumes& self) {
 DatasetHandle patches_of(const Volumes& self, const std::vector<std::uint64_t>& shape,
                          std::optional<std::uint64_t> samples_per_epoch, const std::vector<std::uint64_t>& stride,
                          const std::string& edge, double fill, bool skip_small, bool independent,
-                         const std::vector<std::pair<std::string, std::optional<std::int64_t>>>& balance,
+                         const std::vector<std::pair<std::string, std::optional<nb::int_>>>& balance,
                          const std::vector<std::pair<std::string, std::vector<std::uint64_t>>>& context) {
   PatchOptions options{shape, samples_per_epoch, stride, PatchEdge::kShift, fill, skip_small};
   if (independent) options.draws = PatchDraws::kIndependent;
-  for (const auto& [array, value] : balance) options.balance.push_back({array, value});
+  for (const auto& [array, value] : balance)
+    options.balance.push_back({array, value ? std::optional(whole_number(*value)) : std::nullopt});
   for (const auto& [array, extents] : context) options.context.push_back({array, extents});
   if (edge != "shift") options.edge = edge == "drop" ? PatchEdge::kDrop : PatchEdge::kFill;
   return DatasetHandle(without_gil([&] { return patches(self, options); }));

@@ -43,16 +43,17 @@ def open_tokens(
         dtype: Type of the numbers in raw files, little-endian: ``"u2"`` or ``np.uint16``, ``"u4"``. Other files say
             it themselves.
         vocab_size: How many ids the tokenizer has. In raw files it tells the type: ``u2`` below 65,536, else ``u4``.
-            The first MiB of each file is compared with it, in which a wrong type nearly always shows.
+            The first MiB of each file is compared with it, in which a wrong type nearly always shows. It may be
+            more than a folder's manifest says, as a model's is.
         check: Compare all ids with the vocabulary, and not the first MiB only: reads all of the files.
         progress: As in :func:`headrace.open`.
 
     Raises:
         FileMissingError: A file is absent or a glob matches nothing.
         InvalidArgumentError: A raw file without ``dtype`` and ``vocab_size``; what was said contradicts a file; files
-            of several types or vocabularies.
-        CorruptDataError: A file is empty or cut short, an index is not that of its tokens, or an id is outside of the
-            vocabulary; the text names the file and the bytes.
+            of several types or vocabularies; text, or a raw file with the header of another format.
+        CorruptDataError: A file is empty or cut short, an index is not that of its tokens, an id is outside of the
+            vocabulary, or the ids look like those of another type; the text names the file and the bytes.
     """
     began = time.perf_counter()
     one_of("check", check, (False, True))

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import operator
 import os
 import re
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -209,9 +210,22 @@ def _classes(balance: Balance) -> list[tuple[str, int | None]]:
         if values is None:
             classes.append((str(name), None))
             continue
-        several = [values] if isinstance(values, int) else list(values)
-        classes += [(str(name), int(value)) for value in several]
+        several = list(values) if isinstance(values, Iterable) else [values]
+        classes += [(str(name), _class_number(name, value)) for value in several]
     return classes
+
+
+def _class_number(name: Any, value: Any) -> int:
+    """Return the value of a class, which may be that of any integer type."""
+    try:
+        number = int(value) if isinstance(value, float) and value == int(value) else operator.index(value)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise invalid(
+            f"balance[{name!r}] must be whole numbers, not {value!r}", "Such as {'labels': [1, 2]}."
+        ) from error
+    if not -(2**63) <= number < 2**64:
+        raise invalid(f"balance[{name!r}] is {number}, which no integer type has", "Give a value of the labels.")
+    return number
 
 
 def _context(context: Context, axes: int) -> list[tuple[str, list[int]]]:

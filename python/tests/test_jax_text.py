@@ -99,3 +99,32 @@ def test_text_is_tokenised_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert len(list((tmp_path / "cache/text").iterdir())) == 1
     with pytest.raises(hr.InvalidArgumentError, match=r"vocab_size is 100, and .* has 5000 ids"):
         load_text_dataset({**config, "vocab_size": 100}, {"maxlen": 16}, {})
+
+
+@pytest.mark.parametrize(
+    "given", ["part_*.jsonl", "*", "x.ndjson", "x.md", "*.json*", "p[a]rt_0.jsonl", ["x.ndjson", "part_0*"], "**/*"]
+)
+def test_text_is_known_by_its_files(tmp_path: Path, given: str | list[str]) -> None:
+    line = '{"text": "It was a bright cold day in April."}\n'
+    patterns = [given] if isinstance(given, str) else given
+    names = {"x.md"} if given == "x.md" else {"part_0.jsonl", "part_1.jsonl", "x.ndjson"}
+    for name in names:
+        (tmp_path / name).write_text(line * 40)
+    data = {"path": [str(tmp_path / one) for one in patterns], "batch_size": 2}
+    with pytest.raises(hr.InvalidArgumentError, match="is text, and tokenizer_name is missing"):
+        load_text_dataset(data, {"block_size": 8}, None)
+
+
+def test_text_without_an_ending_is_refused_by_its_bytes(tmp_path: Path) -> None:
+    (tmp_path / "part_0").write_text('{"text": "It was a bright cold day in April."}\n' * 40)
+    with pytest.raises(hr.InvalidArgumentError, match="this is text"):
+        load_text_dataset(
+            {"path": str(tmp_path / "part_*"), "batch_size": 2, "vocab_size": 50_257}, {"block_size": 8}, None
+        )
+
+
+def test_text_beside_tokens_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "x.jsonl").write_text('{"text": "cold"}\n')
+    np.zeros(1000, "u2").tofile(tmp_path / "y.bin")
+    with pytest.raises(hr.InvalidArgumentError, match=r"x\.jsonl is text, and .*y\.bin is not"):
+        load_text_dataset({"path": str(tmp_path / "*"), "batch_size": 2, "vocab_size": 50_257}, {"block_size": 8}, None)

@@ -91,8 +91,7 @@ def test_values_that_a_type_does_not_have(tmp_path: Path, stored: str, value: fl
 
 def test_a_label_that_double_does_not_have_is_no_other_one(tmp_path: Path) -> None:
     ds = _labels(tmp_path / "a.h5", np.array([2**53, 2**53 + 1])).map(T.Relabel("y", {2**53: 1}, otherwise=0))
-    with pytest.raises(hr.CorruptDataError, match="beyond"):
-        ds["y"][:]
+    assert ds["y"][:].tolist() == [1, 0]
 
 
 def test_the_jetclass_module_delivers_no_class_for_nan(tmp_path: Path) -> None:

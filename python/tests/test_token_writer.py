@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import json
+import resource
+import signal
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -132,3 +136,30 @@ def test_ids_are_copied_before_they_are_checked(tmp_path: Path) -> None:
         writer.write(ids)
         writer._native = native
     assert np.fromfile(tmp_path / "a.bin", "u2").tolist() == [1, 2, 3]
+
+
+@pytest.mark.parametrize("form", ["headrace", "nanogpt", "megatron"])
+def test_a_writer_is_of_no_use_after_a_failed_write(tmp_path: Path, form: str) -> None:
+    limit = resource.getrlimit(resource.RLIMIT_FSIZE)
+    kept = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    writer = hr.tokens.Writer(tmp_path / "out", format=form, vocab_size=60_000)
+    try:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (1_500_000, limit[1]))  # as a disk that is full
+        with pytest.raises(hr.Error, match="EFBIG") as first:
+            for document in range(12):
+                writer.write(np.full(200_000, document, np.uint32))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limit)  # room was made
+        signal.signal(signal.SIGXFSZ, kept)
+    written = writer.tokens
+    for call in (partial(writer.write, np.zeros(9, np.uint32)), writer.finish, writer.finish):
+        with pytest.raises(hr.Error) as again:
+            call()
+        assert str(again.value) == str(first.value)
+        assert "a new writer" in str(again.value)
+    assert writer.tokens == written
+    assert not any((tmp_path / name).exists() for name in ("out", "out.bin", "out.idx"))
+    del writer, first, again, call
+    gc.collect()
+    assert not list(tmp_path.iterdir())
+    hr.tokens.Writer(tmp_path / "out", format=form, vocab_size=60_000)

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cmath>
 #include <cstring>
@@ -15,6 +16,7 @@
 #include "dataset/kept_facts.h"
 #include "dataset/verbs/map_fields.h"
 #include "dataset/volume_grid.h"
+#include "transform/numbers.h"
 
 namespace headrace {
 namespace {
@@ -34,35 +36,41 @@ struct CountTask {
   std::uint64_t cell;
 };
 
+/// Count one run along the last axis that lies in one block: numbers of the wanted value, or neither 0 nor NaN.
 template <class T>
-bool is_of_class(T value, const std::optional<std::int64_t>& wanted) {
-  if constexpr (std::is_floating_point_v<T>) {
-    if (wanted) return value == static_cast<T>(*wanted);
-    return value != 0 && !std::isnan(value);
-  } else {
-    if (!wanted) return value != 0;
-    if constexpr (std::is_unsigned_v<T>)
-      return *wanted >= 0 && value == static_cast<std::uint64_t>(*wanted);
-    else
-      return value == *wanted;
-  }
-}
-
-/// Count one run along the last axis that lies in one block.
-template <class T>
-std::uint32_t count_run(const std::byte* from, std::uint64_t elements, const std::optional<std::int64_t>& wanted) {
+std::uint32_t count_run(const std::byte* from, std::uint64_t elements, const std::optional<WholeNumber>& wanted) {
+  const std::optional<T> same = wanted ? wanted->as<T>() : std::nullopt;
+  if (wanted && !same) return 0;  // the type does not have it
   std::uint32_t count = 0;
   for (std::uint64_t i = 0; i < elements; ++i) {
     T value;
     std::memcpy(&value, from + i * sizeof(T), sizeof value);
-    count += is_of_class(value, wanted);
+    if (same)
+      count += value == *same;
+    else
+      count += value != T{0} && value == value;
   }
   return count;
 }
 
-using CountRun = std::uint32_t (*)(const std::byte*, std::uint64_t, const std::optional<std::int64_t>&);
+/// The same, of float16 and bfloat16.
+template <DType::Kind kind>
+std::uint32_t count_half_run(const std::byte* from, std::uint64_t elements, const std::optional<WholeNumber>& wanted) {
+  std::array<float, 256> tile;
+  std::uint32_t count = 0;
+  for (std::uint64_t done = 0; done < elements; done += tile.size()) {
+    const std::size_t n = std::min<std::uint64_t>(tile.size(), elements - done);
+    load_numbers({kind, 2}, from + 2 * done, n, tile.data());
+    count += count_run<float>(std::as_bytes(std::span(tile)).data(), n, wanted);
+  }
+  return count;
+}
+
+using CountRun = std::uint32_t (*)(const std::byte*, std::uint64_t, const std::optional<WholeNumber>&);
 CountRun count_run_of(DType dtype) {
   const bool is_signed = dtype.kind == DType::Kind::kInt;
+  if (dtype.kind == DType::Kind::kBFloat) return count_half_run<DType::Kind::kBFloat>;
+  if (dtype.kind == DType::Kind::kFloat && dtype.itemsize == 2) return count_half_run<DType::Kind::kFloat>;
   if (dtype.kind == DType::Kind::kFloat)
     return dtype.itemsize == 4 ? count_run<float> : dtype.itemsize == 8 ? count_run<double> : nullptr;
   if (!is_signed && dtype.kind != DType::Kind::kUInt && dtype.kind != DType::Kind::kBool) return nullptr;
@@ -90,10 +98,9 @@ class ColumnCount {
     const StoredColumn& column = (*volumes_.columns)[column_];
     count_ = count_run_of(column.dtype);
     if (count_ == nullptr)
-      return std::move(Error(ErrorCode::kUnsupported, fmt::format("classes are counted in whole numbers, bool, float32 "
-                                                                  "and float64, not in {}",
-                                                                  column.dtype.name()))
-                           .with_field(column.name));
+      return std::move(
+          Error(ErrorCode::kUnsupported, fmt::format("classes are counted in numbers, not in {}", column.dtype.name()))
+              .with_field(column.name));
     for (std::uint32_t f = 0; f < volumes_.files.size(); ++f) {
       HEADRACE_ASSIGN(CellGrid grid, volume_grid(reader(f), block_));
       if (grid.cells == CellGrid::Cells::kPlain) {  // rows that are read together
@@ -235,7 +242,7 @@ class ColumnCount {
 /// What was counted depends on which part of an array is the volume.
 std::string key_of(const Source& volumes, const VoxelClass& one, const Axes& block) {
   std::string key = fmt::format("{}, {} {} in blocks of {}", kFormat, (*volumes.columns)[one.column].path,
-                                one.value ? fmt::format("= {}", *one.value) : "not 0", fmt::join(block, " x "));
+                                one.value ? fmt::format("= {}", one.value->text()) : "not 0", fmt::join(block, " x "));
   for (const SourceFile& file : volumes.files)
     if (!file.offsets.empty())
       key += fmt::format("; {} from {}", fmt::join(file.extents, " x "),

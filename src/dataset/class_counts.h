@@ -1,6 +1,8 @@
 // Class counts: how many voxels of each class lie in each block of each volume.
 #pragma once
 
+#include <headrace/catalog/whole_number.h>
+
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -15,9 +17,9 @@ namespace headrace {
 
 /// A class of voxels.
 struct VoxelClass {
-  std::size_t column = 0;             ///< Column of the source: the labels.
-  std::optional<std::int64_t> value;  ///< Voxels of this value; nullopt: those that are neither 0 nor NaN.
-  std::string name;                   ///< For people: "mito", "labels = 3".
+  std::size_t column = 0;            ///< Column of the source: the labels.
+  std::optional<WholeNumber> value;  ///< Voxels of this value; nullopt: those that are neither 0 nor NaN.
+  std::string name;                  ///< For people: "mito", "labels = 3".
 };
 
 /// Return the blocks of each class that have voxels of it, by file and number; volumes are files. What was counted

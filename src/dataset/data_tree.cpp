@@ -57,6 +57,11 @@ void write_rows(PackedWriter& out, const RowSet& rows) {
   out.text(bytes);
 }
 
+void write_whole(PackedWriter& out, const WholeNumber& value) {
+  out.flag(value < WholeNumber());
+  out.number(value.bits());
+}
+
 /// What kinds of settings are written as. The order is part of the recipe.
 struct SettingWriter {
   PackedWriter& out;
@@ -69,6 +74,10 @@ struct SettingWriter {
     for (const double value : values) out.number(std::bit_cast<std::uint64_t>(value));
   }
   void operator()(const std::vector<std::string>& values) const { write_texts(out, values); }
+  void operator()(const std::vector<WholeNumber>& values) const {
+    out.number(values.size());
+    for (const WholeNumber& value : values) write_whole(out, value);
+  }
 };
 
 void write_transforms(PackedWriter& out, const std::vector<Transform>& transforms) {
@@ -144,7 +153,7 @@ void write_node(PackedWriter& out, const DataNode& node) {
                           for (const PatchClass& one : patches.options.balance) {
                             out.text(one.array);
                             out.flag(one.value.has_value());
-                            out.signed_number(one.value.value_or(0));
+                            write_whole(out, one.value.value_or(WholeNumber()));
                           }
                           out.number(patches.options.context.size());
                           for (const PatchContext& one : patches.options.context) {
@@ -194,6 +203,12 @@ RowsNode read_rows(PackedReader& in) {
   return {in.ok() ? std::make_shared<const RowSet>(whole, std::span(std::as_const(runs))) : nullptr};
 }
 
+WholeNumber read_whole(PackedReader& in) {
+  const bool is_negative = in.flag();
+  const std::uint64_t bits = in.number();
+  return is_negative ? WholeNumber(static_cast<std::int64_t>(bits)) : WholeNumber(bits);
+}
+
 Setting read_setting(PackedReader& in) {
   switch (in.number_up_to(std::variant_size_v<Setting> - 1)) {
     case 0:
@@ -209,8 +224,13 @@ Setting read_setting(PackedReader& in) {
       for (double& value : values) value = std::bit_cast<double>(in.number());
       return values;
     }
-    default:
+    case 5:
       return read_texts(in);
+    default: {
+      std::vector<WholeNumber> values(in.count());
+      for (WholeNumber& value : values) value = read_whole(in);
+      return values;
+    }
   }
 }
 
@@ -259,7 +279,7 @@ PatchesNode read_patches(PackedReader& in) {
     PatchClass& one = options.balance.emplace_back();
     one.array = in.text();
     const bool has_value = in.flag();
-    const std::int64_t value = in.signed_number();
+    const WholeNumber value = read_whole(in);
     if (has_value) one.value = value;
   }
   for (std::size_t n = in.count(); in.ok() && n > 0; --n) {

@@ -79,7 +79,17 @@ class FieldPlanner {
   Status add_masks() {
     for (const Masked& field : std::exchange(masked_, {})) {
       const std::string name = field.name + std::string(kValidSuffix);
-      if (!names_.contains(name)) HEADRACE_TRY(add_validity(field.home, *field.array, name));
+      HEADRACE_TRY(check_mask_name(field.home, *field.array));
+      if (!names_.contains(name)) {
+        HEADRACE_TRY(add_validity(field.home, *field.array, name));
+      } else if (!is_mask(name, field.home, *field.array)) {
+        return std::move(Error(ErrorCode::kInvalidArgument,
+                               fmt::format("the field '{}' is another one, and the mask of '{}' would be called so",
+                                           name, field.name))
+                             .with_file(field.home.file.path())
+                             .with_field(name)
+                             .with_hint("Give it another name, or open the data with nulls=\"fill\"."));
+      }
     }
     return {};
   }
@@ -191,16 +201,31 @@ class FieldPlanner {
   /// Add the field that says which rows of a nullable array have a value.
   Status add_validity(const Home& home, const ArrayInfo& array, const std::string& name) {
     HEADRACE_TRY(check_readable(home.file, array));
-    if (find_array(home.file, array.path + std::string(kValidSuffix)) != nullptr)
-      return std::move(
-          Error(ErrorCode::kInvalidArgument, fmt::format("a column is named '{}{}', as the mask of '{}' would be",
-                                                         array.path, kValidSuffix, array.path))
-              .with_file(home.file.path())
-              .with_hint("Open the data with nulls=\"fill\"."));
+    HEADRACE_TRY(check_mask_name(home, array));
     HEADRACE_ASSIGN(const std::shared_ptr<ArrayReader> validity,
                     home.file.open_array(array.path + std::string(kValidSuffix)));
     Home here{home.file, home.list, home.prefix, home.written.empty() ? "" : home.prefix + validity->info().path};
     return add_column(here, validity->info(), 0, name);
+  }
+
+  /// Refuse an array whose mask has the name of another one: either could be taken for the other.
+  static Status check_mask_name(const Home& home, const ArrayInfo& array) {
+    if (find_array(home.file, array.path + std::string(kValidSuffix)) == nullptr) return {};
+    return std::move(Error(ErrorCode::kInvalidArgument, fmt::format("a column is named '{}{}', as the mask of '{}' "
+                                                                    "would be",
+                                                                    array.path, kValidSuffix, array.path))
+                         .with_file(home.file.path())
+                         .with_field(array.path)
+                         .with_hint("Open the data with nulls=\"fill\"."));
+  }
+
+  /// True if the field of this name says which rows of the array have a value.
+  [[nodiscard]] bool is_mask(const std::string& name, const Home& home, const ArrayInfo& array) const {
+    for (std::size_t c = 0; c < plan_.columns.size(); ++c) {
+      const FieldPlan::Array& from = plan_.arrays[plan_.places[c].array];
+      if (plan_.columns[c].name == name) return from.list == home.list && from.path == array.path + ".valid";
+    }
+    return false;
   }
 
   static Status check_readable(const FormatReader& file, const ArrayInfo& array) {

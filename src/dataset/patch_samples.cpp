@@ -361,7 +361,7 @@ class PatchMaker final : public SampleMaker {
         throw refuse(fmt::format("balance names '{}', whose voxels are not those of the volume", one.array),
                      "Name an array of the volume's own voxels.");
       classes.push_back({static_cast<std::size_t>(column - volumes.columns->begin()), one.value,
-                         one.value ? fmt::format("{} = {}", one.array, *one.value) : one.array});
+                         one.value ? fmt::format("{} = {}", one.array, one.value->text()) : one.array});
     }
     return classes;
   }

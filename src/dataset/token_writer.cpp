@@ -70,6 +70,20 @@ struct TokenWriter::Impl {
   std::unique_ptr<token_files::TokenOutput> output;
   std::uint64_t tokens = 0, documents = 0, in_document = 0;
   std::vector<std::byte> numbers;  ///< For the next write.
+  std::optional<Error> failure;    ///< Of the first write that failed: nobody knows what the files have.
+
+  /// Throw if nothing can be written any more.
+  void check_usable() const {
+    if (failure) throw Error(*failure);
+    if (!output) throw Error(ErrorCode::kClosed, "the writer has finished");
+  }
+  /// Throw the error of a write, and keep it for all later calls.
+  void need(const Status& written) {
+    if (written.ok()) return;
+    failure = written.error();
+    failure->with_hint("The files are incomplete and get no name: write all of them again, with a new writer.");
+    throw Error(*failure);
+  }
 
   void check(std::span<const std::uint32_t> ids) const {
     for (std::size_t i = 0; i < ids.size(); ++i)
@@ -83,13 +97,13 @@ struct TokenWriter::Impl {
   void write(std::span<const std::uint32_t> ids) {
     numbers.clear();
     append_numbers(ids, dtype.itemsize, numbers);
-    output->write(numbers).value();
+    need(output->write(numbers));
     tokens += ids.size();
     in_document += ids.size();
   }
   void end_document() {
     if (end_of_text) write({&*end_of_text, 1});
-    output->end_document(in_document).value();
+    need(output->end_document(in_document));
     ++documents;
     in_document = 0;
   }
@@ -120,22 +134,22 @@ TokenWriter::TokenWriter(TokenWriter&&) noexcept = default;
 TokenWriter& TokenWriter::operator=(TokenWriter&&) noexcept = default;
 
 void TokenWriter::append(std::span<const std::uint32_t> ids) {
-  if (!impl_->output) throw Error(ErrorCode::kClosed, "the writer has finished");
+  impl_->check_usable();
   impl_->check(ids);
   impl_->write(ids);
 }
 
 void TokenWriter::end_document() {
-  if (!impl_->output) throw Error(ErrorCode::kClosed, "the writer has finished");
+  impl_->check_usable();
   impl_->end_document();
 }
 
 void TokenWriter::finish() {
-  if (!impl_->output) throw Error(ErrorCode::kClosed, "the writer has finished");
+  impl_->check_usable();
   if (impl_->in_document > 0) impl_->end_document();
   if (impl_->tokens == 0)
     throw refuse("no token was written", "Write at least one token: an empty file cannot be opened.");
-  impl_->output->finish().value();
+  impl_->need(impl_->output->finish());
   impl_->output.reset();
 }
 

@@ -51,7 +51,7 @@ Status read_balance(const YamlNode& node, const std::string& key, std::vector<Pa
     for (const auto& [name, values] : node.entries) {
       std::vector<std::uint64_t> numbers;
       HEADRACE_TRY(read_extents(values, key + "." + name.text, numbers));
-      for (const std::uint64_t n : numbers) classes.push_back({name.text, static_cast<std::int64_t>(n)});
+      for (const std::uint64_t n : numbers) classes.push_back({name.text, n});
     }
     return {};
   }

@@ -41,11 +41,11 @@ std::string field_text(const std::string& name, const std::string& given, const 
 
 /// As run files have it: names alone, or the values of each.
 std::string balance_text(const std::vector<PatchClass>& classes) {
-  std::map<std::string, std::vector<std::int64_t>> values;
+  std::map<std::string, std::vector<std::string>> values;
   std::vector<std::string> names;
   for (const PatchClass& one : classes)
     if (one.value)
-      values[one.array].push_back(*one.value);
+      values[one.array].push_back(one.value->text());
     else
       names.push_back(quoted(one.array));
   if (values.empty()) return fmt::format("[{}]", fmt::join(names, ", "));

@@ -21,7 +21,8 @@ constexpr std::array kLengths{"block_size", "seq_len", "max_seq_len", "sequence_
 constexpr std::array kWorkers{"worker_count", "worker_buffer_size", "prefetch_buffer_size"};
 constexpr std::array kOthers{"batch_size", "cache_size", "tokenizer_name", "vocab_size",
                              "seed",       "shuffle",    "num_epochs"};
-constexpr std::array kTextEndings{".txt", ".json", ".jsonl", ".csv", ".parquet", ".arrow", ".gz", ".zst"};
+constexpr std::array kTextEndings{".txt", ".md",      ".json",  ".jsonl", ".ndjson",
+                                  ".csv", ".parquet", ".arrow", ".gz",    ".zst"};
 
 bool is_one_of(std::string_view name, const auto& names) {
   return std::ranges::find(names, name) != names.end();

@@ -28,6 +28,16 @@ struct SettingText {
     for (const double one : value) key = key.with(std::bit_cast<std::uint64_t>(one));
     return fmt::format("[{} numbers, {:016x}]", group_digits(value.size()), key.low);
   }
+  std::string operator()(const std::vector<WholeNumber>& value) const {
+    std::vector<std::string> texts;
+    if (value.size() <= kMostNumbers) {
+      for (const WholeNumber& one : value) texts.push_back(one.text());
+      return fmt::format("[{}]", fmt::join(texts, ", "));
+    }
+    RandomKey key = RandomKey::of({value.size()});
+    for (const WholeNumber& one : value) key = key.with(one < WholeNumber() ? 1 : 0).with(one.bits());
+    return fmt::format("[{} numbers, {:016x}]", group_digits(value.size()), key.low);
+  }
   std::string operator()(const std::vector<std::string>& value) const {
     return fmt::format("['{}']", fmt::join(value, "', '"));
   }
@@ -131,8 +141,26 @@ std::vector<double> Settings::numbers(const std::string& name, std::optional<std
     if (list->empty()) wrong(name, "a number, or a list of them");
     return *list;
   }
+  if (const auto* list = std::get_if<std::vector<WholeNumber>>(found)) {
+    if (list->empty()) wrong(name, "a number, or a list of them");
+    std::vector<double> rounded;
+    for (const WholeNumber& one : *list) rounded.push_back(one.rounded<double>());
+    return rounded;
+  }
   if (std::holds_alternative<std::int64_t>(*found) || std::holds_alternative<double>(*found)) return {number(name)};
   return wrong(name, "a number, or a list of them"), std::vector<double>{};
+}
+
+std::vector<ExactNumber> Settings::exact_numbers(const std::string& name) {
+  const std::vector<double> rounded = numbers(name);  // refuses all else
+  const Setting* const found = find(name, false);
+  if (found != nullptr && std::holds_alternative<std::int64_t>(*found))
+    return {WholeNumber(std::get<std::int64_t>(*found))};
+  if (found != nullptr && std::holds_alternative<std::vector<WholeNumber>>(*found)) {
+    const auto& list = std::get<std::vector<WholeNumber>>(*found);
+    return {list.begin(), list.end()};
+  }
+  return {rounded.begin(), rounded.end()};
 }
 
 std::vector<std::string> Settings::texts(const std::string& name, std::optional<std::vector<std::string>> otherwise) {

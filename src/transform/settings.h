@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "transform/exact_numbers.h"
 
 namespace headrace {
 
@@ -36,6 +37,8 @@ class Settings {
   std::string text(const std::string& name, const std::optional<std::string>& otherwise = {});
   /// A number, or a list of them.
   std::vector<double> numbers(const std::string& name, std::optional<std::vector<double>> otherwise = {});
+  /// The same, of which whole numbers are exact.
+  std::vector<ExactNumber> exact_numbers(const std::string& name);
   std::vector<std::string> texts(const std::string& name, std::optional<std::vector<std::string>> otherwise = {});
   /// Note that something is wrong.
   void refuse(const std::string& text, std::string_view hint = {});

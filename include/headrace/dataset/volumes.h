@@ -1,6 +1,7 @@
 // Volumes: arrays of files as volumes, and patches(): boxes of them as samples.
 #pragma once
 
+#include <headrace/catalog/whole_number.h>
 #include <headrace/dataset/dataset.h>
 
 #include <cstdint>
@@ -59,8 +60,8 @@ enum class PatchDraws : std::uint8_t {
 
 /// A class of voxels that drawn patches are centred in.
 struct PatchClass {
-  std::string array;                       ///< Name of one of the volumes' arrays: labels.
-  std::optional<std::int64_t> value = {};  ///< Voxels of this value; nullopt: those that are neither 0 nor NaN.
+  std::string array;                      ///< Name of one of the volumes' arrays: labels.
+  std::optional<WholeNumber> value = {};  ///< Voxels of this value; nullopt: those that are neither 0 nor NaN.
 };
 
 /// An array of other voxels than the volume's, of which each patch has a box about the same centre.

@@ -1,6 +1,8 @@
 // Transform: what is done with the fields of a sample on their way into a batch, as a value.
 #pragma once
 
+#include <headrace/catalog/whole_number.h>
+
 #include <cstdint>
 #include <map>
 #include <string>
@@ -9,8 +11,9 @@
 
 namespace headrace {
 
-/// One setting of a transform.
-using Setting = std::variant<bool, std::int64_t, double, std::string, std::vector<double>, std::vector<std::string>>;
+/// One setting of a transform. A list of whole numbers is one where double would round some.
+using Setting = std::variant<bool, std::int64_t, double, std::string, std::vector<double>, std::vector<std::string>,
+                             std::vector<WholeNumber>>;
 
 /// A transform by its name, with the fields that it reads and its settings; those that are left out have defaults.
 /// docs/transforms.md lists the names. For example {"Standardize", {"x"}, {{"mean", 0.5}, {"std", 2.0}}}.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
+from glob import glob
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,7 @@ WITHOUT_EFFECT = {
 }
 KNOWN = (*PATHS, *LENGTHS, *WITHOUT_EFFECT, "batch_size", "tokenizer_name", "worker_count", "vocab_size", "seed")
 KNOWN += ("shuffle", "num_epochs")
-_TEXT = (".txt", ".json", ".jsonl", ".csv", ".parquet", ".arrow", ".gz", ".zst")
+_TEXT = (".txt", ".md", ".json", ".jsonl", ".ndjson", ".csv", ".parquet", ".arrow", ".gz", ".zst")
 
 
 def load_text_dataset(
@@ -188,8 +189,26 @@ def _settings(name: str, config: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _is_text(path: Any) -> bool:
-    paths = [path] if isinstance(path, (str, bytes, os.PathLike)) else list(path)
-    return any(Path(os.fsdecode(one)).suffix.lower() in _TEXT for one in paths)
+    """True if the names of the files are those of text: a pattern's own ending tells nothing of what it matches.
+
+    Raises:
+        InvalidArgumentError: Some are, and others are not.
+    """
+    given = [path] if isinstance(path, (str, bytes, os.PathLike)) else list(path)
+    names = [name for one in given for name in _files_of(os.fsdecode(one))]
+    text = [name for name in names if Path(name).suffix.lower() in _TEXT]
+    others = [name for name in names if name not in set(text)]
+    if text and others:
+        raise invalid(f"{text[0]} is text, and {others[0]} is not", "Give the files of text, or those of tokens.")
+    return bool(text)
+
+
+def _files_of(path: str) -> list[str]:
+    """Return the files of a pattern, but for folders and what describes them; a pattern without any is itself."""
+    if Path(path).exists():
+        return [path]
+    found = [name for name in glob(path, recursive=True) if Path(name).is_file()]  # noqa: PTH207 - as the engine has it
+    return [name for name in found if Path(name).name != "manifest.json"] or [path]
 
 
 def _tokenised(configs: _Configs, path: Any) -> Tokens:

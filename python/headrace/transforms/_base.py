@@ -54,7 +54,7 @@ def _short(value: Any) -> str:
 
 
 def _setting(name: str, key: str, value: Any) -> Any:
-    """What the engine takes: bool, int, float, text, a list of floats or of texts."""
+    """What the engine takes: bool, int, float, text, a list of floats, of texts, or of ints that no float is."""
     if isinstance(value, (bool, np.bool_)):
         return bool(value)
     if isinstance(value, str):
@@ -69,20 +69,43 @@ def _setting(name: str, key: str, value: Any) -> Any:
         if not -(2**63) <= whole < 2**63:
             raise invalid(f"{name}: {key} must be from -2**63 to 2**63 - 1, not {whole}")
         return whole
+    if (exact := _beyond_floats(name, key, value)) is not None:
+        return exact
     try:
         array = np.asarray(value, dtype=np.float64)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise invalid(f"{name}: {key} must be a number or a list of them, not {value!r}") from error
     if array.ndim > 1:
         raise invalid(f"{name}: {key} must be a number or a list of them, not of {array.ndim} dimensions")
     return float(array) if array.ndim == 0 else [float(entry) for entry in array]
 
 
-def whole_numbers(name: str, key: str, values: Iterable[Any]) -> list[float]:
-    """Return whole numbers as the engine takes lists of numbers; anything else is refused by the setting's name."""
+def _beyond_floats(name: str, key: str, value: Any) -> list[int] | None:
+    """Return a list of whole numbers of which a float would round some; None: it is another list."""
+    entries = value.tolist() if hasattr(value, "tolist") else value
+    if not isinstance(entries, (list, tuple)):
+        return None
+    whole = [int(entry) for entry in entries if isinstance(entry, (int, np.integer))]
+    wrong = next((one for one in whole if not -(2**63) <= one < 2**64), None)
+    if wrong is not None:
+        raise invalid(f"{name}: {key} must be from -2**63 to 2**64 - 1, not {wrong}")
+    rounded = next((one for one in whole if int(float(one)) != one), None)
+    if rounded is None:
+        return None
+    fraction = next((entry for entry in entries if not isinstance(entry, (int, np.integer))), None)
+    if fraction is not None and all(isinstance(entry, (int, float, np.number)) for entry in entries):
+        raise invalid(
+            f"{name}: {key} has {rounded}, which no float is, beside {fraction!r}",
+            "Give whole numbers only: between two of them no integer of a field differs.",
+        )
+    return whole if fraction is None else None
+
+
+def whole_numbers(name: str, key: str, values: Iterable[Any]) -> list[int]:
+    """Return whole numbers as a list; anything else is refused by the setting's name."""
     try:
-        return [float(operator.index(value)) for value in values]
-    except (TypeError, OverflowError) as error:
+        return [operator.index(value) for value in values]
+    except TypeError as error:
         raise invalid(f"{name}: {key} must be whole numbers, not {values!r}") from error
 
 

@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from headrace._support.checks import invalid
@@ -127,6 +128,8 @@ class Cast(Transform):
 class Relabel(Transform):
     """Give labels other numbers: data set index to model index. Makes int64. NaN is an error of its batch.
 
+    Integers are compared exactly, whatever their size.
+
     Args:
         field: Name of the field.
         labels: Stored value → new label. Keys are numbers; or names, with ``names``.
@@ -151,7 +154,7 @@ class Relabel(Transform):
         super().__init__(
             "Relabel",
             field,
-            stored=list(map(float, stored)),
+            stored=stored,
             labels=whole_numbers("Relabel", "labels", labels.values()),
             otherwise=otherwise,
             to=to,
@@ -161,6 +164,8 @@ class Relabel(Transform):
 class Threshold(Transform):
     """Make classes of numbers: how many of the thresholds a value reaches. Makes int64.
 
+    Integers are compared exactly, whatever their size.
+
     Args:
         field: Name of the field.
         at: Thresholds, ascending. A value equal to one reaches it.
@@ -168,7 +173,8 @@ class Threshold(Transform):
     """
 
     def __init__(self, field: str, at: ArrayLike, *, to: str | None = None) -> None:
-        super().__init__("Threshold", field, at=at, to=to)
+        beyond_int64 = isinstance(at, (int, np.integer)) and int(at) >= 2**63
+        super().__init__("Threshold", field, at=[at] if beyond_int64 else at, to=to)
 
 
 class OneHot(Transform):
@@ -185,11 +191,11 @@ class OneHot(Transform):
         super().__init__("OneHot", field, classes=classes, dtype=type_name(dtype), to=to)
 
 
-def _stored_values(labels: Mapping[Any, int], names: Any) -> list[float]:
+def _stored_values(labels: Mapping[Any, int], names: Any) -> list[float | int]:
     if names is None:
         if any(isinstance(key, str) for key in labels):
             raise invalid("Relabel: labels are named by text, and names= does not say which value has which name")
-        return [float(key) for key in labels]
+        return [_number(key) for key in labels]
     if isinstance(names, (str, bytes)):
         try:
             names = json.loads(names)
@@ -198,8 +204,21 @@ def _stored_values(labels: Mapping[Any, int], names: Any) -> list[float]:
     if not isinstance(names, Mapping):
         names = {name: value for value, name in enumerate(names)}
     elif all(isinstance(value, str) for value in names.values()):  # {"0": "leak", …}
-        names = {name: float(value) for value, name in names.items()}
+        names = {name: _named_number(value) for value, name in names.items()}
     for name in labels:
         if name not in names:
             raise invalid(f"Relabel: no label is called {name!r}; there are {', '.join(map(str, names))}")
-    return [float(names[name]) for name in labels]
+    return [_number(names[name]) for name in labels]
+
+
+def _named_number(text: Any) -> float | int:
+    """Return the number of a key of JSON."""
+    try:
+        return int(text)
+    except ValueError:
+        return float(text)
+
+
+def _number(value: Any) -> float | int:
+    """Return a stored value as a number: a whole one as it is."""
+    return int(value) if isinstance(value, (int, np.integer)) else float(value)

@@ -32,6 +32,11 @@ Error ByteSink::failed(const char* call) const {
   return write_error(path_, call, errno);
 }
 
+Error ByteSink::lost(const char* call) {
+  failure_ = failed(call);
+  return *failure_;
+}
+
 Status ByteSink::create(const std::string& path) {
   path_ = path;
   descriptor_ = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
@@ -60,11 +65,12 @@ Status ByteSink::reopen(const std::string& path, std::uint64_t size) {
 
 Status ByteSink::save() {
   HEADRACE_TRY(flush());
-  if (::fdatasync(descriptor_) != 0) return failed("fdatasync");
+  if (::fdatasync(descriptor_) != 0) return lost("fdatasync");  // a second one may succeed, and the bytes are gone
   return {};
 }
 
 Status ByteSink::write(std::span<const std::byte> bytes) {
+  if (failure_) return *failure_;
   size_ += bytes.size();
   while (!bytes.empty()) {
     const std::span<const std::byte> part = bytes.first(std::min(bytes.size(), kBufferBytes - buffer_.size()));
@@ -76,10 +82,11 @@ Status ByteSink::write(std::span<const std::byte> bytes) {
 }
 
 Status ByteSink::flush() {
+  if (failure_) return *failure_;
   for (std::span<const std::byte> left = buffer_; !left.empty();) {
     const ssize_t written = ::write(descriptor_, left.data(), left.size());
     if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return failed("write");
+    if (written < 0) return lost("write");
     left = left.subspan(static_cast<std::size_t>(written));
   }
   buffer_.clear();
@@ -92,7 +99,7 @@ Status ByteSink::rewrite_start(std::string_view text) {
   while (done < text.size()) {
     const ssize_t written = ::pwrite(descriptor_, text.data() + done, text.size() - done, static_cast<off_t>(done));
     if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return failed("pwrite");
+    if (written < 0) return lost("pwrite");
     done += static_cast<std::size_t>(written);
   }
   return {};

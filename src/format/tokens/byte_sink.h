@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -12,6 +13,7 @@
 
 namespace headrace::token_files {
 
+/// After a write that failed, nobody knows how much of it is there: every later call returns that error again.
 /// Threads: one at a time. Errors: kWriteFailed, with the file.
 class ByteSink {
  public:
@@ -47,11 +49,14 @@ class ByteSink {
  private:
   Status flush();
   [[nodiscard]] Error failed(const char* call) const;
+  /// The same, kept for all later calls.
+  Error lost(const char* call);
 
   std::string path_;
   int descriptor_ = -1;
   std::uint64_t size_ = 0;
   std::vector<std::byte> buffer_;
+  std::optional<Error> failure_;
 };
 
 /// Give a file or a folder its name, on the disk too. There must be nothing of that name but an empty folder.

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <cstring>
 
 #include "format/npy/npy_entries.h"
+#include "format/tokens/foreign_bytes.h"
 #include "format/tokens/megatron_index.h"
 #include "format/tokens/number_stream.h"
 #include "format/tokens/token_type.h"
@@ -17,6 +17,7 @@ namespace headrace::token_files {
 namespace {
 
 constexpr std::uint64_t kLookBytes = 1 << 20;  // of each file, when it is opened
+constexpr std::uint64_t kTextBytes = 1 << 16;  // of them, those that tell text
 constexpr std::string_view kSayWidth =
     "Give dtype=\"u2\" (what nanoGPT writes), dtype=\"u4\", or vocab_size=: below 65,536 ids are u2, else u4.";
 
@@ -33,17 +34,6 @@ Result<std::shared_ptr<RandomAccessFile>> open_bytes_of(const std::string& path)
 bool is_there(const std::string& path) {
   const auto status = FileSystem::of(path).status(path);
   return status.ok() && status->kind == PathKind::kFile;
-}
-
-/// Files of other formats, which would be read as tokens without an error.
-std::string_view foreign_name(std::span<const std::byte> head) {
-  using namespace std::string_view_literals;
-  const std::string_view text(reinterpret_cast<const char*>(head.data()), head.size());
-  if (text.starts_with("\x89HDF\r\n\x1a\n"sv)) return "an HDF5 file";
-  if (text.starts_with("PAR1"sv)) return "a Parquet file";
-  if (text.starts_with("PK\x03\x04"sv)) return "a zip archive";
-  if (is_megatron_index(head)) return "an index of Megatron's, not the tokens";
-  return {};
 }
 
 /// What a .npy header would say of so many bytes of numbers.
@@ -243,13 +233,13 @@ Status open_raw(TokenFile& out, std::shared_ptr<RandomAccessFile> file, const To
   return set_raw(out, std::move(file));
 }
 
-/// Compare the vocabulary that was said with what the files say, and with what the type holds.
+/// Compare the vocabulary that was said with what the files say, and what they say with what the type holds.
 Status settle_vocabulary(TokenFile& file, std::uint64_t said) {
-  if (said > 0 && file.vocab_size > 0 && said != file.vocab_size)
+  if (said > 0 && said < file.vocab_size)
     return refused_file(ErrorCode::kInvalidArgument, file.path,
                         fmt::format("vocab_size is {}, but the manifest says {}", said, file.vocab_size),
-                        "Leave vocab_size out: it is read from the files.");
-  if (said > 0) file.vocab_size = said;
+                        "Give as many or more, or leave vocab_size out: it is read from the files.");
+  if (file.vocab_size == 0) file.vocab_size = said;
   if (file.vocab_size > 0 && file.vocab_size - 1 > largest_of(file.dtype))
     return refused_file(ErrorCode::kInvalidArgument, file.path,
                         fmt::format("a vocabulary of {} does not fit in {}, which ends at {}: larger ids would have "
@@ -259,44 +249,31 @@ Status settle_vocabulary(TokenFile& file, std::uint64_t said) {
   return {};
 }
 
-/// Return what looks wrong where nothing says how many ids there are; empty: nothing does.
-std::string suspicion(const TokenFile& file, std::span<const std::byte> start) {
-  constexpr std::size_t kEnough = 256;
-  constexpr std::uint32_t kMostWords = 1 << 24;  // no vocabulary is as large
-  const std::size_t count = start.size() / std::max(file.dtype.itemsize, 1u);
-  if (count < kEnough) return {};
-  if (file.dtype.itemsize == 4) {
-    for (std::size_t i = 0; i < count; ++i) {
-      std::uint32_t id = 0;
-      std::memcpy(&id, start.data() + 4 * i, 4);
-      if (id >= kMostWords)
-        return fmt::format("token {} is {}: are these 2-byte tokens, read as {}? vocab_size= would tell", i, id,
-                           file.dtype.name());
-    }
-  } else if (file.dtype.itemsize == 2) {
-    std::uint16_t largest_odd = 0, largest_even = 0;
-    for (std::size_t i = 0; i < count; ++i) {
-      std::uint16_t id = 0;
-      std::memcpy(&id, start.data() + 2 * i, 2);
-      std::uint16_t& largest = i % 2 == 0 ? largest_even : largest_odd;
-      largest = std::max(largest, id);
-    }
-    if (largest_odd < 16 && largest_even >= 256)
-      return fmt::format("every second id is at most {}: are these 4-byte tokens, read as {}? vocab_size= would tell",
-                         largest_odd, file.dtype.name());
-  }
-  return {};
+/// Refuse text, which any reader of raw numbers would take. Tokens of a byte may be text.
+Status refuse_text(const std::string& path, const RandomAccessFile& bytes, const TokenWords& words) {
+  if (words.dtype && words.dtype->itemsize == 1) return {};
+  std::vector<std::byte> start(std::min(kTextBytes, bytes.size()));
+  HEADRACE_TRY(bytes.read_at(0, start));
+  if (!is_text(start)) return {};
+  return refused_file(ErrorCode::kInvalidArgument, path, "this is text, and no file of tokens",
+                      "hr.open_text(files, tokenizer=) tokenises text, once.");
 }
 
-Status look_at_start(TokenFile& file, const RandomAccessFile& bytes) {
+/// Compare what was read first with what is known of the tokens.
+Status look_at_start(TokenFile& file, const RandomAccessFile& bytes, const TokenWords& words) {
   const bool says_itself = file.kind != FileKind::kRaw && file.kind != FileKind::kDatatrove;
   const bool is_unsigned = file.dtype.kind == DType::Kind::kUInt;
   if (file.vocab_size > 0 || !is_unsigned)
-    return check_ids(file, {0, std::min(file.tokens(), kLookBytes / file.dtype.itemsize)});
+    HEADRACE_TRY(check_ids(file, {0, std::min(file.tokens(), kLookBytes / file.dtype.itemsize)}));
   if (says_itself) return {};
   std::vector<std::byte> start(std::min(kLookBytes, file.values.size));
   HEADRACE_TRY(bytes.read_at(file.values.offset, start));
-  if (std::string doubt = suspicion(file, start); !doubt.empty()) file.notice = std::move(doubt);
+  std::string doubt = width_doubt(file.dtype, start);
+  if (doubt.empty()) return {};
+  if (file.kind == FileKind::kRaw && !words.dtype)  // the vocabulary's size was all that told the type
+    return refused_file(ErrorCode::kCorruptData, file.path, std::move(doubt),
+                        "Say which it is: dtype=\"u4\", dtype=\"i8\", or, if it is right, dtype=\"u2\".");
+  file.notice = std::move(doubt) + " dtype= says it";
   return {};
 }
 
@@ -318,17 +295,20 @@ Result<TokenFile> open_token_file(const std::string& path, const TokenWords& wor
     HEADRACE_TRY(open_numpy(out, file, words, manifests));
   } else if (const std::string_view foreign = foreign_name(start); !foreign.empty()) {
     return refused_file(ErrorCode::kInvalidArgument, path, fmt::format("this is {}", foreign),
-                        "hr.open takes files of rows.");
+                        "hr.open takes files of rows; of other formats, write the numbers of their tokens to a file.");
   } else if (const std::string idx = path.substr(0, path.size() - 4) + ".idx";
              path.ends_with(".bin") && is_there(idx)) {
     HEADRACE_TRY(open_pair(out, file, idx, words));
   } else if (path.ends_with(".ds")) {
+    HEADRACE_TRY(refuse_text(path, *file, words));
     HEADRACE_TRY(open_datatrove(out, file, words));
   } else {
+    HEADRACE_TRY(refuse_text(path, *file, words));
     HEADRACE_TRY(open_raw(out, file, words));
   }
   HEADRACE_TRY(settle_vocabulary(out, words.vocab_size));
-  HEADRACE_TRY(look_at_start(out, *file));
+  HEADRACE_TRY(look_at_start(out, *file, words));
+  out.vocab_size = std::max(out.vocab_size, words.vocab_size);  // a model may have more ids than its tokenizer
   return out;
 }
 

@@ -53,9 +53,9 @@ using Manifests = std::map<std::string, std::shared_ptr<const TokenManifest>>;
 /// Open a file of tokens by what lies beside it, its name and its first bytes. Reads headers and the ends of indexes,
 /// and the first MiB of the tokens.
 /// \param path  The file of the numbers themselves. \param manifests  Those read so far; more are added.
-/// Errors: kInvalidArgument  a raw file of which nothing says how wide its numbers are, or words that contradict the
-/// file; kCorruptData  empty, cut short, an index of another file, ids outside of the vocabulary; kUnsupported  a type
-/// that is none of tokens; those of opening and reading.
+/// Errors: kInvalidArgument  a raw file of which nothing says how wide its numbers are, words that contradict the file,
+/// text, or another format; kCorruptData  empty, cut short, an index of another file, ids outside of the vocabulary or
+/// of another width; kUnsupported  a type that is none of tokens; those of opening and reading.
 Result<TokenFile> open_token_file(const std::string& path, const TokenWords& words, Manifests& manifests);
 
 /// Read tokens [rows.first, rows.end()) and compare them with the file's vocabulary; without one they need only be 0 or
