@@ -120,7 +120,7 @@ class CellMapCrops:
             InvalidArgumentError: A number below 1, no such class, or one without a voxel that could be drawn.
             UnsupportedError: With ``pad=True``, a crop that is smaller than a patch.
         """
-        return self._mapped(self._cut(samples_per_epoch=samples_per_epoch, balance=list(balance)), turned=True)
+        return self._mapped(self._cut(samples_per_epoch=samples_per_epoch, balance=list(balance) or None), turned=True)
 
     def tiles(self) -> Dataset:
         """Return the patches that cover each crop, one after the other, not turned: what validation goes over.
