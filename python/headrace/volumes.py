@@ -11,6 +11,7 @@ from types import MappingProxyType
 from typing import Any
 
 from headrace import _headrace
+from headrace._dataset.space import channel_axes
 from headrace._support.checks import engine_text, field_choices, invalid, one_of, path_list, real_number, whole_number
 from headrace._support.knobs import OPEN_KNOBS, names_knobs
 from headrace._support.logging import logger, warn
@@ -161,8 +162,9 @@ class Volumes:
         one_of("small", small, ("error", "skip"))
         one_of("draws", draws, ("visits", "independent"))
         axes = len(self.shapes[0])
+        extents, others = _extents("shape", shape, axes), _context(context, axes)
         native = self._native.patches(
-            _extents("shape", shape, axes),
+            extents,
             None if samples_per_epoch is None else whole_number("samples_per_epoch", samples_per_epoch, least=1),
             [] if stride is None else _extents("stride", stride, axes),
             edge,
@@ -170,11 +172,12 @@ class Volumes:
             small == "skip",
             draws == "independent",
             _classes(balance),
-            _context(context, axes),
+            others,
         )
         for notice in native.notices():
             warn(notice)
-        return Dataset(native)
+        channels = channel_axes(self.shapes)
+        return Dataset(native, boxes={tuple(box or extents): channels for _, box in [("", extents), *others]})
 
     def __reduce__(self) -> tuple[Any, ...]:
         arrays = {name: _absolute_path(info.path) for name, info in self.arrays.items()}

@@ -234,6 +234,16 @@ def test_patches_are_turned_as_asked(world: World, config: dict[str, Any], ways:
     assert seen == set(ways)
 
 
+def test_the_axes_of_thin_crops_are_those_of_space(world: World, tmp_path: Path) -> None:
+    thin = tmp_path / "thin" / "er"
+    write_image(thin, 2, {"s0": (numbers((8, 24, 30), 0), 8, [0, 0, 0])})
+    words: dict[str, Any] = {"classes": ["er"], "input_arrays": {"raw": BOX}, "target_arrays": {"gt": BOX}}
+    words["spatial_transforms"] = {"transpose": True, "mirror": True, "rotate90": True}
+    dataset = CellMapDataset(world.paths[0][0], str(thin), **words)
+    for batch in CellMapDataLoader(dataset, batch_size=4, iterations_per_epoch=8):
+        assert batch["gt"].shape == (4, 1, 8, 8, 8)
+
+
 def test_values_are_changed_by_functions_and_transforms(world: World) -> None:
     shapes = []
 

@@ -142,7 +142,8 @@ class CellMapCrops:
                 "Say pad=False, which leaves such crops out, or choose smaller patches.",
             )
         how["context"] = {name: box.shape for name, box in self._wider.items()}
-        return self.volume.patches(self.box.shape, small="skip" if len(self.crops) > 1 else "error", **how)
+        cut = self.volume.patches(self.box.shape, small="skip" if len(self.crops) > 1 else "error", **how)
+        return Dataset(cut._native, boxes=dict.fromkeys(cut._boxes, frozenset()))  # all three axes are those of space
 
     def _mapped(self, patches: Dataset, *, turned: bool) -> Dataset:
         fields = self._fields
