@@ -477,7 +477,7 @@ class Dataset:
         if self.closed:
             raise ClosedError("a closed data set cannot be pickled")
         recipe = self._recipe if self._opened is None else self._opened.recipe()
-        return Dataset, (None, recipe, self._functions, dict(self._boxes))
+        return Dataset, (None, recipe, self._functions, *([dict(self._boxes)] if self._boxes else []))
 
     def __repr__(self) -> str:
         return "<headrace.Dataset, closed>" if self.closed else self._native.describe()
