@@ -248,7 +248,7 @@ nb::list files(const DatasetHandle& self) {
 nb::list left_out(const DatasetHandle& self) {
   nb::list result;
   for (const LeftOut& one : self.dataset.left_out())
-    result.append(nb::make_tuple(to_python(one.path), to_python(one.reason)));
+    result.append(nb::make_tuple(to_python(one.path), to_python(one.reason), one.is_unknown));
   return result;
 }
 
@@ -288,8 +288,8 @@ void register_dataset(nb::module_& m) {
       .def("fields", &fields, nb::sig("def fields(self) -> list[dict[str, typing.Any]]"),
            "One dict for each field, in batch order.")
       .def("files", &files, nb::sig("def files(self) -> list[tuple[bytes, int]]"), "(path, rows) of each file.")
-      .def("left_out", &left_out, nb::sig("def left_out(self) -> list[tuple[str, str]]"),
-           "(path, reason) of each array that is no field where no fields were chosen.")
+      .def("left_out", &left_out, nb::sig("def left_out(self) -> list[tuple[str, str, bool]]"),
+           "(path, reason, is_unknown) of each array that is no field where no fields were chosen.")
       .def("attributes", &attributes, nb::arg("field"),
            nb::sig("def attributes(self, field: int) -> tuple[dict[str, typing.Any], dict[str, str]]"),
            "Attributes of a field's array: those that all files agree in, and name → reason of the others.")

@@ -15,6 +15,7 @@ from headrace._dataset.functions import ColumnFunction, apply, name_of, rows_of
 from headrace._dataset.index import is_row_number, row_number, row_numbers
 from headrace._dataset.join import Table, join_of
 from headrace._dataset.ragged import sample
+from headrace._dataset.space import TURNS, Boxes, check_turned
 from headrace._loader.steps import Step
 from headrace._support.checks import engine_text, invalid, one_of, split_shares, whole_number
 from headrace._support.display import dataset_html
@@ -50,10 +51,12 @@ class Dataset:
         opened: _headrace.Dataset | None,
         recipe: bytes = b"",
         functions: tuple[ColumnFunction, ...] = (),
+        boxes: Boxes = MappingProxyType({}),
     ) -> None:
         """Use :func:`headrace.open`."""
         self._opened = opened
         self._functions = functions  # of map(), after the engine's transforms
+        self._boxes = boxes  # of volumes
         self._recipe = recipe  # of a pickled data set, for the first use
         self._columns: dict[str, Dataset] = {}
         self._closed = False
@@ -97,7 +100,7 @@ class Dataset:
 
         Empty where fields were chosen, and in a data set that was unpickled, which names its fields.
         """
-        return MappingProxyType(dict(self._native.left_out()))
+        return MappingProxyType({path: reason for path, reason, _ in self._native.left_out()})
 
     @property
     def files(self) -> tuple[FileInfo, ...]:
@@ -185,7 +188,7 @@ class Dataset:
             InvalidArgumentError: No row, or row numbers that do not ascend.
             IndexOutOfRangeError: A row does not exist, or the mask has another length.
         """
-        return Dataset(self._native.select(row_numbers(rows, len(self))), functions=self._functions)
+        return Dataset(self._native.select(row_numbers(rows, len(self))), functions=self._functions, boxes=self._boxes)
 
     def map(self, *transforms: Transform | ColumnFunction) -> Dataset:
         """Return a data set whose samples go through these transforms, one after the other.
@@ -201,7 +204,8 @@ class Dataset:
                 keep and change what it gets.
 
         Raises:
-            InvalidArgumentError: A transform cannot take its fields' types or shapes, or one of its settings.
+            InvalidArgumentError: A transform cannot take its fields' types or shapes, or one of its settings, or would
+                turn an axis that may be one of channels.
             FieldMissingError: A transform names a field that there is not.
         """
         native, functions = [], self._functions
@@ -222,11 +226,14 @@ class Dataset:
                 )
         made = self._native.map(native)
         for place, transform in enumerate(transforms[: len(native)]):
-            if isinstance(transform, SpecAugment):
-                before = self._native.map(native[:place]) if place else self._native
-                [shape] = [entry["shape"] for entry in before.fields() if entry["name"] == transform.fields[0]]
-                transform.check_shape(tuple(shape))
-        return Dataset(made, functions=functions)
+            if isinstance(transform, (SpecAugment, *TURNS)):
+                before = (self._native.map(native[:place]) if place else self._native).fields()
+                if isinstance(transform, SpecAugment):
+                    [shape] = [entry["shape"] for entry in before if entry["name"] == transform.fields[0]]
+                    transform.check_shape(tuple(shape))
+                else:
+                    check_turned(transform, before, self._boxes)
+        return Dataset(made, functions=functions, boxes=self._boxes)
 
     def join(
         self,
@@ -337,7 +344,8 @@ class Dataset:
         if by is not None:
             one_of("by", by, ("row", "file", "run"))
         made = self._native.split(list(shares.values()), whole_number("seed", seed, least=0), stratify or "", by or "")
-        split = {name: Dataset(native, functions=self._functions) for name, native in zip(shares, made, strict=True)}
+        functions, boxes = self._functions, self._boxes
+        split = {name: Dataset(part, b"", functions, boxes) for name, part in zip(shares, made, strict=True)}
         far = [name for name, part in split.items() if abs(len(part) / len(self) - shares[name]) > _FAR_SHARE]
         if by == "file" and far:
             got = ", ".join(f"{name} {len(split[name]) / len(self):.0%} instead of {shares[name]:.0%}" for name in far)
@@ -468,7 +476,8 @@ class Dataset:
     def __reduce__(self) -> tuple[Any, ...]:
         if self.closed:
             raise ClosedError("a closed data set cannot be pickled")
-        return Dataset, (None, self._recipe if self._opened is None else self._opened.recipe(), self._functions)
+        recipe = self._recipe if self._opened is None else self._opened.recipe()
+        return Dataset, (None, recipe, self._functions, *([dict(self._boxes)] if self._boxes else []))
 
     def __repr__(self) -> str:
         return "<headrace.Dataset, closed>" if self.closed else self._native.describe()

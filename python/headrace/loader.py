@@ -17,7 +17,7 @@ from headrace._loader.agreement import Agreement
 from headrace._loader.begin import BeginsLater, begin
 from headrace._loader.by_tokens import ByTokens
 from headrace._loader.options import ShuffleShape, Words, delivery_to, resolve
-from headrace._loader.order import engine_words, order_of
+from headrace._loader.order import engine_words, need_numbers, order_of
 from headrace._loader.steps import Rows, Steps, collate
 from headrace._loader.walk import Walk
 from headrace._support.checks import engine_text, invalid, whole_number
@@ -58,7 +58,8 @@ class Loader:
         sampler: Another order than ``shuffle``'s: :class:`Weighted`, :class:`Balanced`, or an iterable of row numbers
             and slices (a list, an array, a torch sampler), which is gone through at the start of each epoch and divided
             over ranks, unless it divides by itself as DistributedSampler does. ``set_epoch`` is called if it has one.
-            Plain data, and a sampler without ``len()``, are gone through for epoch 0 when the loader is made.
+            Plain data, and a sampler without ``len()``, are gone through for epoch 0 when the loader is made. Patches
+            that are drawn have no numbers, and take none (nor a ``batch_sampler``); those of a grid do.
         batch_sampler: An iterable of lists of row numbers, a batch each, of any lengths; excludes ``batch_size``. As in
             torch it is the rank's own: give each rank its batches, as many on every rank. Gone through as a sampler
             is; one without a ``batch_size`` also when the loader is made.
@@ -200,6 +201,7 @@ class Loader:
         self._process = os.getpid()
         self._agreement = Agreement()
         self._repeated: int | None = None  # the epoch that an overfitting Trainer gets each time
+        need_numbers(dataset, order)
         words, options, self._listing = engine_words(order, options, len(dataset))
         self._options = options
         self._device = device

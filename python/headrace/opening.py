@@ -92,8 +92,11 @@ def open(
             )
         )
     logger.debug("opened in %.3f s: %s", time.perf_counter() - began, dataset)
-    for path, reason in dataset.left_out.items():
-        logger.info("left out: %s: %s", path, reason)
+    for path, reason, is_unknown in dataset._native.left_out():
+        if is_unknown:
+            warn(f"{dataset.files[0].path}: the array {path!r} is left out: {reason}")
+        else:
+            logger.info("left out: %s: %s", path, reason)
     for notice in dataset._native.notices():
         warn(notice)
     return dataset

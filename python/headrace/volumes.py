@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 import os
 import re
 import time
@@ -12,7 +11,8 @@ from types import MappingProxyType
 from typing import Any
 
 from headrace import _headrace
-from headrace._support.checks import field_choices, invalid, one_of, path_list, real_number, whole_number
+from headrace._dataset.space import channel_axes
+from headrace._support.checks import engine_text, field_choices, invalid, one_of, path_list, real_number, whole_number
 from headrace._support.knobs import OPEN_KNOBS, names_knobs
 from headrace._support.logging import logger, warn
 from headrace._support.progress import Progress, ProgressLine, chosen_progress
@@ -115,7 +115,7 @@ class Volumes:
         fill: float = 0,
         small: str = "error",
         draws: str = "visits",
-        balance: Balance = (),
+        balance: Balance | None = None,
         context: Context = (),
     ) -> Dataset:
         """Return a data set whose samples are boxes of the volumes: ``volume.patches((64, 64, 64), 10_000)``.
@@ -142,10 +142,11 @@ class Volumes:
                 regard to the others. Either way each patch by itself is as likely to begin anywhere.
             balance: With ``samples_per_epoch``: classes of voxels, of which each gets as many patches. A name is that
                 of an array whose voxels are a class where they are neither 0 nor NaN: ``["mito", "er"]``; a dict tells
-                the values of an array that are classes each: ``{"labels": [1, 2, 5]}``. A patch is centred in a block
+                the values of an array that are classes each: ``{"labels": [1, 2, 5]}``, whole numbers from -2^63 to
+                2^63 - 1. Shares of another size do not exist: weights are refused. A patch is centred in a block
                 of at most 16 voxels a side that holds voxels of its class, each block as likely as it has, and moved
                 inwards at a volume's border. The labels are read once for that, on every processor, and what was
-                counted is remembered.
+                counted is remembered. None: patches lie anywhere.
             context: The arrays whose voxels have another size than the first array's: a patch has a box of each, about
                 the same centre. ``{"raw_32nm": (64, 64, 64)}`` tells its shape in its own voxels; a name alone gives it
                 the shape of the patch. Its centre is the patch's to within half a voxel of the array, and where it
@@ -154,14 +155,16 @@ class Volumes:
         Raises:
             InvalidArgumentError: A patch is larger than a volume, which the text names; neither or both of
                 ``samples_per_epoch`` and ``stride``; another number of axes; a ``fill`` that an array cannot hold; a
-                class in ``balance`` without voxels; an array of other voxels that ``context`` does not name.
+                class in ``balance`` that has no voxels, is named twice or is no whole number; a ``balance`` without
+                classes or with weights; an array of other voxels that ``context`` does not name.
         """
         one_of("edge", edge, ("shift", "drop", "fill"))
         one_of("small", small, ("error", "skip"))
         one_of("draws", draws, ("visits", "independent"))
         axes = len(self.shapes[0])
+        extents, others = _extents("shape", shape, axes), _context(context, axes)
         native = self._native.patches(
-            _extents("shape", shape, axes),
+            extents,
             None if samples_per_epoch is None else whole_number("samples_per_epoch", samples_per_epoch, least=1),
             [] if stride is None else _extents("stride", stride, axes),
             edge,
@@ -169,11 +172,12 @@ class Volumes:
             small == "skip",
             draws == "independent",
             _classes(balance),
-            _context(context, axes),
+            others,
         )
         for notice in native.notices():
             warn(notice)
-        return Dataset(native)
+        channels = channel_axes(self.shapes)
+        return Dataset(native, boxes={tuple(box or extents): channels for _, box in [("", extents), *others]})
 
     def __reduce__(self) -> tuple[Any, ...]:
         arrays = {name: _absolute_path(info.path) for name, info in self.arrays.items()}
@@ -199,33 +203,61 @@ def _voxel_text(voxel: float | Sequence[float]) -> str:
     return "x".join(f"{size:.12g}" for size in numbers)
 
 
-def _classes(balance: Balance) -> list[tuple[str, int | None]]:
+def _classes(balance: Balance | None) -> list[tuple[str, int | None]]:
     """Return names of arrays with the value that is a class, or None."""
-    if isinstance(balance, str):
-        return [(balance, None)]
-    if not isinstance(balance, Mapping):
-        return [(str(name), None) for name in balance]
+    if balance is None:
+        return []
+    form = "Such as balance=['mito', 'er'] or balance={'labels': [1, 2, 5]}."
+    given: list[tuple[Any, Any]]
+    if isinstance(balance, Mapping):
+        given = list(balance.items())
+    elif isinstance(balance, str):
+        given = [(balance, None)]
+    elif isinstance(balance, bytes) or not isinstance(balance, Iterable):
+        raise invalid(f"balance must be names of arrays, or a dict of their classes, not {balance!r}", form)
+    else:
+        given = [(name, None) for name in balance]
+    if not given:
+        raise invalid("balance names no class", "Leave it out for patches that lie anywhere.")
     classes: list[tuple[str, int | None]] = []
-    for name, values in balance.items():
-        if values is None:
-            classes.append((str(name), None))
-            continue
-        several = list(values) if isinstance(values, Iterable) else [values]
-        classes += [(str(name), _class_number(name, value)) for value in several]
+    for name, values in given:
+        classes += [(engine_text("a name in balance", name), value) for value in _values(name, values)]
+    for place, one in enumerate(classes):
+        if one in classes[:place]:
+            name, value = one
+            twice = repr(name) if value is None else f"the class {value} of {name!r}"
+            raise invalid(f"balance names {twice} twice, and all classes get as many patches", "Name it once.")
     return classes
 
 
-def _class_number(name: Any, value: Any) -> int:
-    """Return the value of a class, which may be that of any integer type."""
-    try:
-        number = int(value) if isinstance(value, float) and value == int(value) else operator.index(value)
-    except (TypeError, ValueError, OverflowError) as error:
+def _values(array: str, values: Any) -> list[int | None]:
+    """Return the values of an array that are classes; one None: all that are neither 0 nor NaN.
+
+    Raises:
+        InvalidArgumentError: Weights, no value at all, or one that is no whole number from -2^63 to 2^64 - 1.
+    """
+    if values is None:
+        return [None]
+    what = f"balance[{array!r}]"
+    if isinstance(values, Mapping):
         raise invalid(
-            f"balance[{name!r}] must be whole numbers, not {value!r}", "Such as {'labels': [1, 2]}."
-        ) from error
-    if not -(2**63) <= number < 2**64:
-        raise invalid(f"balance[{name!r}] is {number}, which no integer type has", "Give a value of the labels.")
-    return number
+            f"{what} gives classes weights ({values!r}), and all classes get as many patches",
+            f"Name their values alone: balance={{{array!r}: {list(values)!r}}}. For other shares, make a loader for "
+            "each class, and take so many batches of each.",
+        )
+    hint = f"Such as balance={{{array!r}: [1, 2, 5]}}; None stands for all voxels that are neither 0 nor NaN."
+    one = isinstance(values, (str, bytes)) or not isinstance(values, Iterable) or getattr(values, "ndim", 1) == 0
+    several = [values] if one else list(values)
+    if not several:
+        raise invalid(f"{what} names no class", hint)
+    numbers = [int(value) if _is_whole_float(value) else value for value in several]
+    return [whole_number(f"a class in {what}", number, least=-(2**63), most=2**64 - 1, hint=hint) for number in numbers]
+
+
+def _is_whole_float(value: Any) -> bool:
+    """Return True for 2.0, which labels of floating point numbers have as a class."""
+    is_float = isinstance(value, float) or getattr(getattr(value, "dtype", None), "kind", "") == "f"
+    return is_float and float(value).is_integer()
 
 
 def _context(context: Context, axes: int) -> list[tuple[str, list[int]]]:

@@ -116,16 +116,17 @@ def test_counts_are_remembered_until_a_file_changes(tmp_path: Path, monkeypatch:
         kept = list((tmp_path / "cache" / "classes").glob("*"))
         assert kept, kind
         damaged = path if kind == "gzip" else path / "mito" / "c" / "0" / "0" / "0"
+        stamp, counted = damaged.stat(), [one.stat().st_mtime_ns for one in kept]
+        hr.open_volume(path).patches(PATCH, samples_per_epoch=40, balance=["mito"])
+        assert [one.stat().st_mtime_ns for one in kept] == counted  # nothing was counted, and so nothing kept anew
         before = damaged.read_bytes()
-        stamp = damaged.stat()
-        damaged.write_bytes(bytes(len(before)))  # it is not read: what was counted is known
-        os.utime(damaged, ns=(stamp.st_atime_ns, stamp.st_mtime_ns))
-        if kind == "zarr":
+        damaged.write_bytes(bytes(len(before)))
+        os.utime(damaged, ns=(stamp.st_atime_ns, stamp.st_mtime_ns))  # the time of change tells all the same
+        with pytest.raises(hr.CorruptDataError):
             hr.open_volume(path).patches(PATCH, samples_per_epoch=40, balance=["mito"])
         damaged.write_bytes(before)
         os.utime(damaged, (2e9, 2e9))
-        volume = hr.open_volume(path)
-        volume.patches(PATCH, samples_per_epoch=40, balance=["mito"])
+        hr.open_volume(path).patches(PATCH, samples_per_epoch=40, balance=["mito"])
 
 
 def test_what_is_refused(tmp_path: Path) -> None:
@@ -167,3 +168,51 @@ def test_a_run_file_says_it(tmp_path: Path, text: str) -> None:
     opened = hr.open_volume(volume.files[0], {"mito": "mito", "er": "er", "ids": "ids"})
     want = centres(hr.Loader(opened.patches(PATCH, 40, balance=balance), 4, seed=5, provenance=True))
     np.testing.assert_array_equal(centres(hr.load_run(run)), want)
+
+
+@pytest.mark.parametrize(
+    ("balance", "words"),
+    [
+        ({"ids": {7: 0.9, -3: 0.1}}, r"gives classes weights.*Name their values alone: balance=\{'ids': \[7, -3\]\}"),
+        ({"ids": [7, 0.5]}, r"a class in balance\['ids'\] must be a whole number, not 0.5"),
+        ({"ids": 1.5}, "must be a whole number, not 1.5"),
+        ({"ids": np.array([7.5])}, "must be a whole number, not np.float64"),
+        ({"ids": float("nan")}, "must be a whole number, not nan"),
+        ({"ids": True}, "must be a whole number, not True"),
+        ({"ids": [np.True_]}, "must be a whole number, not np.True_"),
+        ({"ids": "7"}, "must be a whole number, not '7'"),
+        ({"ids": [None]}, "must be a whole number, not None"),
+        ({"ids": []}, r"balance\['ids'\] names no class"),
+        ({"ids": 2**64}, "must be at most 18446744073709551615, not 18446744073709551616"),
+        ({"ids": [np.uint64(2**63 + 5)]}, "no voxel of the class 'ids = 9223372036854775813'"),
+        ({"ids": -(2**63) - 1}, "must be at least -9223372036854775808"),
+        ({"ids": [7, 7]}, "names the class 7 of 'ids' twice"),
+        (["mito", "mito"], "names 'mito' twice"),
+        ([], "balance names no class. Leave it out"),
+        ({}, "balance names no class"),
+        ([7], "a name in balance must be a str, not 7"),
+        ([("mito", 0.5)], "a name in balance must be a str"),
+        (7, "must be names of arrays, or a dict of their classes, not 7"),
+    ],
+)
+def test_a_class_is_a_whole_number_and_has_no_weight(tmp_path: Path, balance: Any, words: str) -> None:
+    volume = write(tmp_path / "v", "gzip", labels())
+    with pytest.raises(hr.InvalidArgumentError, match=words):
+        volume.patches(PATCH, samples_per_epoch=40, balance=balance)
+
+
+@pytest.mark.parametrize("values", [np.int64(7), np.array(7), np.array([7], np.uint8), (7,), {7}, iter([7])])
+def test_whole_numbers_of_any_type_are_classes(tmp_path: Path, values: Any) -> None:
+    volume = write(tmp_path / "v", "gzip", labels())
+    got = hr.Loader(volume.patches(PATCH, 40, balance={"ids": values}), 4, seed=5, provenance=True)
+    want = hr.Loader(volume.patches(PATCH, 40, balance={"ids": [7]}), 4, seed=5, provenance=True)
+    np.testing.assert_array_equal(centres(got), centres(want))
+
+
+@pytest.mark.parametrize("value", [-(2**63), 2**63 - 1])
+def test_the_least_and_the_greatest_class(tmp_path: Path, value: int) -> None:
+    ids = np.zeros(SHAPE, np.int64)
+    ids[20:24, 20:24, 20:24] = value
+    volume = write(tmp_path / "v", "gzip", {"ids": ids})
+    for batch in hr.Loader(volume.patches(PATCH, 8, balance={"ids": value}), 4):
+        assert (batch["ids"] == value).any(axis=(1, 2, 3)).all()

@@ -30,6 +30,8 @@ from headrace.cellmap import (  # noqa: E402
 pytestmark = pytest.mark.fast
 BOX = {"shape": (8, 8, 8), "scale": (8, 8, 8)}
 CLASSES = ["mito", "er"]
+MIRRORED = {"axes": ["x", "y"]}
+EACH = ["".join(some) for n in range(4) for some in itertools.combinations("zyx", n)]
 
 
 @dataclass
@@ -174,6 +176,19 @@ def test_validation_goes_over_each_voxel(world: World) -> None:
     assert (votes > 0).all()
 
 
+def test_a_repeat_on_a_rank_has_no_weight(world: World) -> None:
+    words: dict[str, Any] = {"batch_size": 2, "iterations_per_epoch": 13, "world_size": 3, "seed": 4}
+    with pytest.warns(hr.HeadraceWarning, match="every batch has a field _weight"):
+        ranks = [list(CellMapDataLoader(world.both(), **words, rank=rank)) for rank in range(3)]
+    weights = torch.cat([batch["_weight"] for batches in ranks for batch in batches])
+    assert weights.dtype == torch.float32 and all(list(b) == ["idx", "raw", "gt", "_weight"] for r in ranks for b in r)
+    assert len(weights) == 15 and sorted(weights.tolist()) == [0, 0] + [1] * 13
+    alone = CellMapDataLoader(world.both(), **{**words, "world_size": 1, "rank": 0})
+    counted = [batch["idx"][batch["_weight"] > 0] for batches in ranks for batch in batches]
+    assert sorted(torch.cat(counted).tolist()) == sorted(torch.cat([batch["idx"] for batch in alone]).tolist())
+    assert all("_weight" not in batch for batch in alone)
+
+
 def test_slices_have_no_axis_of_one_voxel(world: World) -> None:
     flat = {"shape": (1, 8, 10), "scale": (8, 8, 8)}
     dataset = world.dataset(input_arrays={"raw": flat, "again": flat}, target_arrays={"gt": flat, "other": flat})
@@ -191,7 +206,12 @@ def test_slices_have_no_axis_of_one_voxel(world: World) -> None:
         ({"mirror": {"axes": {"x": 1.0, "y": 0, "z": False}}}, [(0, 1, 2, "x")]),
         ({"mirror": {"x": True, "z": True}}, [(0, 1, 2, "zx")]),
         ({"mirror": {"axes": {"x": 0.5, "y": 0.5}}}, [(0, 1, 2, m) for m in ("", "x", "y", "yx")]),
+        *[({"mirror": axes}, [(0, 1, 2, m) for m in ("", "x", "y", "yx")]) for axes in (MIRRORED, MIRRORED["axes"])],
+        ({"mirror": {"axes": ("z",)}}, [(0, 1, 2, ""), (0, 1, 2, "z")]),
+        ({"mirror": {"axes": []}, "transpose": False}, [(0, 1, 2, "")]),
+        *[({"mirror": every}, [(0, 1, 2, m) for m in EACH]) for every in (True, {"axes": True}, {"axes": None})],
         ({"transpose": {"axes": ["x", "y"]}, "rotate": {"z": 0}}, [(0, 1, 2, ""), (0, 2, 1, "")]),
+        ({"transpose": ["x", "y"]}, [(0, 1, 2, ""), (0, 2, 1, "")]),
         ({"rotate90": {"axes": ["z"]}}, [(0, 1, 2, ""), (0, 1, 2, "yx"), (0, 2, 1, "y"), (0, 2, 1, "x")]),
     ],
     ids=str,
@@ -212,6 +232,16 @@ def test_patches_are_turned_as_asked(world: World, config: dict[str, Any], ways:
             assert found
             seen.update(found)
     assert seen == set(ways)
+
+
+def test_the_axes_of_thin_crops_are_those_of_space(world: World, tmp_path: Path) -> None:
+    thin = tmp_path / "thin" / "er"
+    write_image(thin, 2, {"s0": (numbers((8, 24, 30), 0), 8, [0, 0, 0])})
+    words: dict[str, Any] = {"classes": ["er"], "input_arrays": {"raw": BOX}, "target_arrays": {"gt": BOX}}
+    words["spatial_transforms"] = {"transpose": True, "mirror": True, "rotate90": True}
+    dataset = CellMapDataset(world.paths[0][0], str(thin), **words)
+    for batch in CellMapDataLoader(dataset, batch_size=4, iterations_per_epoch=8):
+        assert batch["gt"].shape == (4, 1, 8, 8, 8)
 
 
 def test_values_are_changed_by_functions_and_transforms(world: World) -> None:
@@ -324,6 +354,11 @@ def test_what_there_is_not_is_refused_by_name(world: World) -> None:
         ({"target_arrays": {"gt": BOX, "more": large}}, hr.UnsupportedError, "'gt' and 'more' differ"),
         ({"input_arrays": {"raw": BOX, "large": large}}, hr.UnsupportedError, "at one scale"),
         ({"spatial_transforms": {"rotate": {"axes": {"z": [-30, 30]}}}}, hr.UnsupportedError, "rotate90"),
+        ({"spatial_transforms": {"mirror": {"axes": ["x"], "p": 0.1}}}, hr.UnknownArgumentError, "'p'"),
+        ({"spatial_transforms": {"mirror": 0.5}}, hr.InvalidArgumentError, "axes are a list of names, not 0.5"),
+        ({"spatial_transforms": {"mirror": ["x", "w"]}}, hr.InvalidArgumentError, "not 'w'"),
+        ({"spatial_transforms": {"transpose": {"axes": {"x": 0.5}}}}, hr.InvalidArgumentError, "list of names, not {"),
+        ({"spatial_transforms": {"rotate90": {"z": 0.5}}}, hr.InvalidArgumentError, "list of names, not {'z': 0.5}"),
         ({"spatial_transforms": {"miror": True}}, hr.UnknownArgumentError, "Did you mean 'mirror'"),
         ({"input_arrays": {"raw": coarse}, "target_arrays": {"gt": coarse}}, hr.FieldMissingError, "8 x 8 x 8"),
         ({"raw_value_transforms": 3}, hr.InvalidArgumentError, "value transforms"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -57,6 +59,33 @@ def test_settings_may_be_attributes_of_a_class(corpus: Path) -> None:
 
     for data in (Data(), SimpleNamespace(path=corpus, batch_size=8, vocab_size=50_257)):
         assert len(load_text_dataset(data, {"block_size": LENGTH}, None)) == WINDOWS // 8
+
+
+@pytest.mark.parametrize("place", [0, 1, 2])
+@pytest.mark.parametrize("epochs", [None, 1, 3])
+def test_epochs_are_those_that_the_settings_name(corpus: Path, place: int, epochs: int | None) -> None:
+    configs: list[dict[str, Any]] = [{"path": corpus, "batch_size": 8, "vocab_size": 50_257}, {"maxlen": LENGTH}, {}]
+    assert load_text_dataset(*configs).num_epochs == 1 and "num_epochs" not in load_text_dataset(*configs)._became
+    configs[place]["num_epochs"] = epochs
+    loader = load_text_dataset(*configs)
+    assert loader.num_epochs == epochs
+    assert re.search(rf"\n  num_epochs +{epochs} +num_epochs={epochs}", str(loader))
+    batches, several = iter(loader), 3 * (WINDOWS // 8)
+    assert len(list(itertools.islice(batches, several + 1))) == {None: several + 1, 1: WINDOWS // 8, 3: several}[epochs]
+    configs[place - 1]["num_epochs"] = 2
+    with pytest.raises(hr.InvalidArgumentError, match=r"num_epochs=\w+ and num_epochs=\w+ contradict each other"):
+        load_text_dataset(*configs)
+
+
+@pytest.mark.parametrize("name", ["epochs", "max_epochs", "n_epochs", "num_train_epochs", "total_epochs"])
+def test_epochs_of_the_training_loop_are_told_as_ignored(corpus: Path, name: str) -> None:
+    data = {"path": corpus, "batch_size": 8, "vocab_size": 50_257}
+    told = rf"\n  {name} +3 +no effect: an iter\(loader\) is num_epochs=1, and the program loops"
+    for training in ({name: 3}, SimpleNamespace(**{name: 3}), type("Training", (), {name: 3})()):
+        loader = load_text_dataset(data, {"maxlen": LENGTH}, training)
+        assert loader.num_epochs == 1 and re.search(told, str(loader))
+    with pytest.raises(hr.UnknownArgumentError, match=name):
+        load_text_dataset({**data, name: 3}, {"maxlen": LENGTH}, {})
 
 
 def test_settings_that_are_wrong_are_named(corpus: Path, tmp_path: Path) -> None:

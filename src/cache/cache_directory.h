@@ -42,8 +42,8 @@ struct CacheOpened {
 /// is missing; kPermission; kUnsupported for a field that .npy cannot hold.
 Result<CacheOpened> open_cache_directory(const std::string& directory, const CacheOrigin& origin, RowLayout layout);
 
-/// The whole cache of these rows in `directory`; its store is null if there is none that could be used. Makes and
-/// writes nothing.
+/// The whole cache of these rows in `directory`; its store is null if there is none that could be used. Makes nothing;
+/// a cache whose sources were touched and are the same is told of it.
 CacheOpened find_whole_cache(const std::string& directory, const CacheOrigin& origin, RowLayout layout);
 
 /// One cache found in a directory.

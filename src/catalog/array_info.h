@@ -78,8 +78,11 @@ struct ArrayInfo {
   /// Rows that have the same stored bytes, one after the other: a value a recording, which each of its segments has.
   std::uint64_t repeats = 1;
   ReadPath read_path = ReadPath::kNative;
-  std::string library;            ///< Unless kNative: which library converts or reads it: "libhdf5".
-  std::string reason;             ///< Why not kNative; empty for kNative.
+  std::string library;  ///< Unless kNative: which library converts or reads it: "libhdf5".
+  std::string reason;   ///< Why not kNative; empty for kNative.
+  /// With kUnsupported: its elements are of a kind that is known, and are no numbers (text, references, lists of
+  /// lists).
+  bool no_numbers = false;
   std::vector<LeftOut> left_out;  ///< Members of its records that are no columns, by name, and why.
   std::string notice;             ///< What its reader should know of it; empty: nothing.
   Attributes attributes;          ///< What the file says of it.

@@ -56,7 +56,7 @@ void pack(const ArrayInfo& info, PackedWriter& out) {
   out.numbers(info.chunk_shape);
   out.numbers(info.chunk_ends);
   out.number(info.page_rows);
-  for (const bool flag : {info.nullable, info.is_filled, info.has_checksums}) out.flag(flag);
+  for (const bool flag : {info.nullable, info.is_filled, info.has_checksums, info.no_numbers}) out.flag(flag);
   out.number(info.filters.size());
   for (const FilterInfo& filter : info.filters) {
     out.text(filter.name);
@@ -83,7 +83,7 @@ ArrayInfo unpack_array_info(PackedReader& in) {
   info.chunk_shape = in.numbers();
   info.chunk_ends = in.numbers();
   info.page_rows = in.number();
-  for (bool* const flag : {&info.nullable, &info.is_filled, &info.has_checksums}) *flag = in.flag();
+  for (bool* const flag : {&info.nullable, &info.is_filled, &info.has_checksums, &info.no_numbers}) *flag = in.flag();
   for (std::size_t n = in.count(); in.ok() && n > 0; --n) {
     FilterInfo& filter = info.filters.emplace_back();
     filter.name = in.text();

@@ -328,7 +328,7 @@ Result<DefaultArrays> default_arrays(const FormatReader& file) {
           file.open_array(a.path);  // unreadable arrays are left out, but damage is never passed over in silence
       if (!opened.ok() && opened.error().code() == ErrorCode::kCorruptData) return std::move(opened.error());
       if (!opened.ok() && file.arrays().size() == 1) refusal = std::move(opened.error());
-      out.left_out.push_back({a.path, a.reason});
+      out.left_out.push_back({a.path, a.reason, "", !a.no_numbers});
       continue;
     }
     if (holds_nothing(a) && file.arrays().size() > 1) {

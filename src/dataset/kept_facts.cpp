@@ -48,10 +48,11 @@ KeptFacts::KeptFacts(const Source& source, std::optional<IndexStore> store) : st
   const std::vector<IndexEntry> now = files_now();
   std::vector<IndexEntry> files;
   for (std::size_t f = 0; f < now.size(); ++f) {
-    const bool is_directory = now[f].fingerprint.entries != 0;
-    if (is_directory && files_[f].fingerprint.size_bytes != 0) continue;  // a store: its arrays name what they read
-    is_unchanged_ = is_unchanged_ && (is_directory || now[f].fingerprint == files_[f].fingerprint);
-    is_unchanged_ = is_unchanged_ && has_settled(now[f].fingerprint);
+    const FileFingerprint &opened = files_[f].fingerprint, &found = now[f].fingerprint;
+    const bool is_directory = found.entries != 0;
+    if (is_directory && opened.size_bytes != 0) continue;  // a store: its arrays name what they read
+    const bool is_in_memory = opened == FileFingerprint{};
+    is_unchanged_ = is_unchanged_ && !is_in_memory && (is_directory || found == opened) && has_settled(found);
     files.push_back(now[f]);
   }
   files_ = std::move(files);

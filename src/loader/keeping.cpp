@@ -23,9 +23,10 @@ void add_directories(std::vector<CacheSource>& sources) {
   for (const CacheSource& source : sources) paths.push_back(source.path);
   const auto versions = versions_now(paths);
   for (std::size_t i = 0; i < sources.size(); ++i) {
-    const bool is_directory = versions[i] && versions[i]->entries != 0;
-    if (is_directory)
-      sources[i].fingerprint = sources[i].fingerprint.size_bytes == 0 ? *versions[i] : FileFingerprint{};
+    FileFingerprint& source = sources[i].fingerprint;
+    const bool is_in_memory = source == FileFingerprint{};
+    if (!is_in_memory && versions[i] && versions[i]->entries != 0)
+      source = source.size_bytes == 0 ? *versions[i] : FileFingerprint{};
   }
 }
 

@@ -177,16 +177,21 @@ FileDescription describe_arrays(const std::vector<ArrayInfo>& arrays,
     file.fast.push_back("any rows in any order: rows lie one after the other, so a row costs what it holds: " +
                         names(addressable));
   std::vector<std::string> others;
+  std::vector<std::string> notices;  // what is wrong, before what is slow
   for (const ArrayInfo& array : arrays) {
     if (array.read_path == ReadPath::kUnsupported) continue;
     for (const std::string& sentence : describe_array(array).care)
-      (sentence.starts_with("one random row") ? file.care : others).push_back(array.path + ": " + sentence);
+      (sentence == array.notice                 ? notices
+       : sentence.starts_with("one random row") ? file.care
+                                                : others)
+          .push_back(array.path + ": " + sentence);
   }
   if (!file.care.empty())
     file.care.push_back(
         "So read slices or batches of rows rather than single ones; hr.Loader(shuffle=True) uses every row of a chunk "
         "it decodes.");
   file.care.insert(file.care.end(), others.begin(), others.end());
+  file.care.insert(file.care.begin(), notices.begin(), notices.end());
   return file;
 }
 

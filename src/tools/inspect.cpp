@@ -215,7 +215,7 @@ ToolResult inspect(const std::vector<std::string>& paths, const InspectOptions& 
       if (!file.error) file.differences = differences(*first, file);
       others.push_back(&file);
     }
-    result.findings = result.findings || file.error || !file.differences.empty();
+    result.findings = result.findings || file.error || !file.differences.empty() || file.lacks_chunks;
     for (const ArrayInfo& array : file.arrays)
       result.findings = result.findings || array.read_path != ReadPath::kNative;
     if (file.error && is_bad_file(file.error->code())) result.bad_data = true;

@@ -82,13 +82,16 @@ Json to_json(const ArrayInfo& array) {
 }
 
 /// Say what only the files of its chunks tell.
-void count_chunk_files(const ArrayReader& reader, ArrayInfo& array) {
+void count_chunk_files(const ArrayReader& reader, ArrayInfo& array, InspectedFile& file) {
   const auto files = reader.chunk_files();
   if (!files.ok() || !*files) return;
   array.stored_bytes = (*files)->bytes;
-  if (const std::uint64_t absent = (*files)->all - (*files)->there; absent > 0 && (*files)->there > 0)
-    array.notice = fmt::format("{} of its {} chunk files {} never written, and hold the fill value",
-                               group_digits(absent), group_digits((*files)->all), absent == 1 ? "was" : "were");
+  if (const std::uint64_t absent = (*files)->all - (*files)->there; absent > 0 && (*files)->there > 0) {
+    file.lacks_chunks = true;
+    array.notice = fmt::format("{} of its {} chunk files {} not there, never written or lost, and {} the fill value",
+                               group_digits(absent), group_digits((*files)->all), absent == 1 ? "is" : "are",
+                               absent == 1 ? "holds" : "hold");
+  }
 }
 
 }  // namespace
@@ -113,7 +116,7 @@ InspectedFile inspect_file(const std::string& path) {
     if (array.read_path != ReadPath::kUnsupported && array.stored_bytes > 0) continue;
     const auto opened = (*reader)->open_array(array.path);
     if (opened.ok()) {
-      count_chunk_files(**opened, array);
+      count_chunk_files(**opened, array, file);
       file.size_bytes += array.stored_bytes;
     } else {
       array.read_path = ReadPath::kUnsupported;

@@ -20,6 +20,7 @@ struct InspectedFile {
   std::vector<ArrayInfo> arrays;
   std::map<std::string, std::string> remedies;  ///< What to do about an array that cannot be read, by its path.
   std::optional<Error> error;                   ///< It could not be opened.
+  bool lacks_chunks = false;                    ///< Some chunk files of an array are not there, and others are.
   std::vector<std::string> differences;         ///< From the first file that could be opened.
 };
 

@@ -4,6 +4,7 @@
 #include <headrace/tools/tools.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "base/clock.h"
@@ -124,12 +125,13 @@ class Verifier {
             ? std::max<std::uint64_t>(kLocatePieces / std::max(array->pieces_across(), 1u), 1) * info.chunk_rows()
             : std::max<std::uint64_t>(kRunBytes / row_bytes, 1);
     std::vector<Piece> pieces;
+    std::uint64_t chunks = 0;
     for (std::uint64_t row = 0, count = step; row < info.rows(); count = pieces.empty() ? 2 * count : step) {
       count = std::min(count, info.rows() - row);  // so that doubling over what was never written cannot overflow
       pieces.clear();
       HEADRACE_ASSIGN(const std::uint64_t absent, array->locate_written({row, count}, pieces));
-      if (absent > 0) never_written_.insert(info.path);
-      absent_ += absent;
+      if (absent > 0) absent_[info.path].absent += absent;
+      chunks += absent + pieces.size();
       for (const Piece& piece : pieces) {
         const DecodeTask task{array, piece, number_++};
         while (!pool_.offer(task, kTick)) tick();
@@ -138,6 +140,7 @@ class Verifier {
       row += count;
       tick();
     }
+    if (const auto found = absent_.find(info.path); found != absent_.end()) found->second.all += chunks;
     return {};
   }
 
@@ -152,7 +155,7 @@ class Verifier {
       bad_files.insert(f.error.file());
       bad_pieces += f.is_piece ? 1 : 0;
     }
-    result.findings = result.findings || !slow_.empty();
+    result.findings = result.findings || !slow_.empty() || !absent_.empty();
     result.text = text(bad_files.size(), bad_pieces);
     result.json = json(bad_files.size(), bad_pieces);
     return result;
@@ -177,10 +180,7 @@ class Verifier {
                        group_digits(files_.size()), plural(files_.size()), group_digits(arrays_), plural(arrays_),
                        group_digits(counts.pieces), plural(counts.pieces), format_bytes(counts.stored_bytes),
                        format_bytes(counts.decoded_bytes), seconds_, threads_, plural(threads_));
-    if (absent_ > 0)
-      out += paragraph("", 0,
-                       fmt::format("{} chunk{} never written and so fill values, with nothing to check: {}",
-                                   group_digits(absent_), absent_ == 1 ? " was" : "s were", joined(never_written_)));
+    if (!absent_.empty()) out += paragraph("NOTE", 8, absent_text());
     if (!unchecked_.empty())
       out += paragraph("", 0,
                        "Stored without a filter, so there is no checksum to compare; only that the bytes can be "
@@ -212,7 +212,8 @@ class Verifier {
                  {"unreadable_arrays", unreadable_},
                  {"pieces", counts.pieces},
                  {"bad_pieces", bad_pieces},
-                 {"absent_chunks", absent_},
+                 {"absent_chunks", num_absent()},
+                 {"absent", absent_json()},
                  {"stored_bytes", counts.stored_bytes},
                  {"decoded_bytes", counts.decoded_bytes},
                  {"seconds", seconds_},
@@ -220,6 +221,26 @@ class Verifier {
                  {"without_checksum", unchecked_},
                  {"slow_path", slow_},
                  {"findings", std::move(list)}});
+  }
+
+  std::uint64_t num_absent() const {
+    std::uint64_t sum = 0;
+    for (const auto& [array, chunks] : absent_) sum += chunks.absent;
+    return sum;
+  }
+  std::string absent_text() const {
+    std::string arrays;
+    for (const auto& [array, chunks] : absent_)
+      arrays += fmt::format("{}{} of {} of {}", arrays.empty() ? "" : ", ", group_digits(chunks.absent),
+                            group_digits(chunks.all), array);
+    return fmt::format("{} chunk{} not there, never written or lost, and hold{} the fill value: {}",
+                       group_digits(num_absent()), num_absent() == 1 ? " is" : "s are", num_absent() == 1 ? "s" : "",
+                       arrays);
+  }
+  Json absent_json() const {
+    Json json = Json::object();
+    for (const auto& [array, chunks] : absent_) json[array] = {{"absent", chunks.absent}, {"chunks", chunks.all}};
+    return json;
   }
 
   static std::string place(const Error& e) {
@@ -241,10 +262,13 @@ class Verifier {
   std::uint64_t total_bytes_ = 0;
   std::uint64_t number_ = 0;  // of tasks and findings, in the order of files, arrays and rows
   std::uint64_t opened_ = 0, arrays_ = 0, unreadable_ = 0;
-  std::uint64_t absent_ = 0;     // chunks that were never written
   std::uint64_t ticked_ns_ = 0;  // when progress was called last
   double seconds_ = 0;
-  std::set<std::string> slow_, unchecked_, never_written_;
+  struct Absent {
+    std::uint64_t absent = 0, all = 0;  // of all files
+  };
+  std::map<std::string, Absent> absent_;  // arrays of which chunks are not there: never written, or lost
+  std::set<std::string> slow_, unchecked_;
   std::vector<Finding> findings_;
   DecodePool pool_;  // last: its threads stop before the rest goes
 };

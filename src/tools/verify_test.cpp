@@ -94,7 +94,11 @@ TEST_P(Verify, WhatWasNeverWrittenIsCounted) {
   EXPECT_EQ(json["pieces"], 10);
   EXPECT_EQ(json["decoded_bytes"], 1000 * 8 * 4);
   EXPECT_EQ(json["absent_chunks"], 4 * (1 << 18) + (1 << 18) + 1);
-  EXPECT_NE(result.text.find("1,310,721 chunks were never written"), std::string::npos) << result.text;
+  EXPECT_TRUE(result.findings);
+  EXPECT_NE(result.text.find("1,310,721 chunks are not there, never written or lost"), std::string::npos)
+      << result.text;
+  EXPECT_EQ(json["absent"]["slow"], (Json{{"absent", 1 << 18}, {"chunks", 1 << 18}}));
+  EXPECT_FALSE(json["absent"].contains("x"));
 }
 
 TEST_P(Verify, ADamagedArrayBesideGoodOnesIsBadData) {

@@ -13,36 +13,38 @@ namespace {
 struct Entry {
   const char* name;
   CompileTransform compile;
+  bool keeps_places;
 };
+
 constexpr Entry kKinds[] = {
-    {"SymmetricPairs", compile_symmetric_pairs},
-    {"Mask", compile_mask},
-    {"Standardize", compile_standardize},
-    {"Affine", compile_affine},
-    {"Log", compile_log},
-    {"Clip", compile_clip},
-    {"Cast", compile_cast},
-    {"Relabel", compile_relabel},
-    {"Threshold", compile_threshold},
-    {"OneHot", compile_one_hot},
-    {"Join", compile_join},
-    {"Select", compile_select},
-    {"Concat", compile_concat},
-    {"Reshape", compile_reshape},
-    {"Transpose", compile_transpose},
-    {"PairFeatures", compile_pair_features},
-    {"SpecAugment", compile_spec_augment},
-    {"Noise", compile_noise},
-    {"Crop", compile_crop},
-    {"Flip", compile_flip},
-    {"Mirror", compile_mirror},
-    {"Rotate90", compile_rotate90},
-    {"ShuffleAxes", compile_shuffle_axes},
-    {"Contrast", compile_contrast},
-    {"Gamma", compile_gamma},
-    {"MixUp", compile_mix_up},
-    {"Keep", compile_keep},
-    {"Drop", compile_drop},
+    {"SymmetricPairs", compile_symmetric_pairs, false},
+    {"Mask", compile_mask, true},
+    {"Standardize", compile_standardize, true},
+    {"Affine", compile_affine, true},
+    {"Log", compile_log, true},
+    {"Clip", compile_clip, true},
+    {"Cast", compile_cast, true},
+    {"Relabel", compile_relabel, true},
+    {"Threshold", compile_threshold, true},
+    {"OneHot", compile_one_hot, true},
+    {"Join", compile_join, true},
+    {"Select", compile_select, false},
+    {"Concat", compile_concat, false},
+    {"Reshape", compile_reshape, false},
+    {"Transpose", compile_transpose, false},
+    {"PairFeatures", compile_pair_features, false},
+    {"SpecAugment", compile_spec_augment, true},
+    {"Noise", compile_noise, true},
+    {"Crop", compile_crop, false},
+    {"Flip", compile_flip, false},
+    {"Mirror", compile_mirror, false},
+    {"Rotate90", compile_rotate90, false},
+    {"ShuffleAxes", compile_shuffle_axes, false},
+    {"Contrast", compile_contrast, true},
+    {"Gamma", compile_gamma, true},
+    {"MixUp", compile_mix_up, false},
+    {"Keep", compile_keep, true},
+    {"Drop", compile_drop, true},
 };
 
 }  // namespace
@@ -51,6 +53,10 @@ std::vector<std::string> transform_names() {
   std::vector<std::string> names;
   for (const Entry& kind : kKinds) names.emplace_back(kind.name);
   return names;
+}
+
+bool keeps_places(std::string_view name) {
+  return std::ranges::any_of(kKinds, [&](const Entry& entry) { return entry.name == name && entry.keeps_places; });
 }
 
 Result<CompiledTransform> compile_transform(const Transform& transform, std::span<const Field> inputs) {

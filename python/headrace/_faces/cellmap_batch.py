@@ -48,7 +48,7 @@ class BatchForm:
         return first
 
     def __call__(self, batch: dict[str, torch.Tensor]) -> dict[str, Any]:
-        """Return the batch with cellmap-data's keys. Tensors are changed once a batch."""
+        """Return the batch with cellmap-data's keys, and ``_weight`` where there is one. Tensors are changed whole."""
         crops, at = batch.pop("_volume").long(), batch.pop("_start").long()
         raw = {array: batch[array] for array in self.inputs.values()}
         if self.change_raw is not None:
@@ -57,7 +57,10 @@ class BatchForm:
         labels = self._unknown(self._changed(batch[self.classes[0]]), tables.unknown[crops])
         named: dict[str, Any] = {"idx": self._numbers(tables, crops, at)}
         named |= {name: raw[array] for name, array in self.inputs.items()}
-        return named | dict.fromkeys(self.targets, labels)
+        named |= dict.fromkeys(self.targets, labels)
+        if "_weight" in batch:  # some samples are repeats, on ranks that a last step leaves without
+            named["_weight"] = batch["_weight"]
+        return named
 
     def _tables_on(self, device: torch.device) -> Tables:
         if device not in self._tables:

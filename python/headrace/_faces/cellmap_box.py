@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -94,18 +94,38 @@ def turned_at_random(config: Mapping[str, Any] | None, fields: Sequence[str]) ->
         raise invalid(f"spatial_transforms must be a dict such as {{'mirror': {{'x': 0.5}}}}, not {config!r}")
     refuse_unknown("spatial_transforms", map(str, config), ("mirror", "transpose", "rotate", "rotate90"), {})
     steps = [*_rotated(config.get("rotate"), config.get("rotate90"), fields), *_mirrored(config.get("mirror"), fields)]
-    if transpose := config.get("transpose"):
-        axes = transpose.get("axes") if isinstance(transpose, Mapping) else None
-        steps.append(ShuffleAxes(fields, None if axes is None else [_axis(name) for name in axes]))
+    if transpose := _asked("transpose", config.get("transpose")):
+        steps.append(ShuffleAxes(fields, None if transpose is True else _axes("transpose", transpose)))
     return steps
 
 
+def _asked(name: str, given: Any) -> Any:
+    """Return what one of the transforms asks for: True for all axes, False for none, names, or a dict of names.
+
+    Raises:
+        UnknownArgumentError: There is something beside ``"axes"``, which would not count.
+    """
+    if isinstance(given, Mapping) and "axes" in given:
+        refuse_unknown(f"spatial_transforms, {name}", map(str, given), ("axes",), {})
+        given = True if given["axes"] is None else given["axes"]
+    return False if given is None else given
+
+
+def _axes(name: str, given: Any) -> list[int]:
+    """Return the axes of a list of their names."""
+    if isinstance(given, Mapping) or not isinstance(given, Collection):
+        raise invalid(
+            f"spatial_transforms, {name}: axes are a list of names, not {given!r}",
+            f"Such as {{{name!r}: {{'axes': ['y', 'x']}}}}, or True for all axes.",
+        )
+    return [_axis(axis) for axis in dict.fromkeys(given)]
+
+
 def _mirrored(mirror: Any, fields: Sequence[str]) -> list[Transform]:
-    chances = mirror.get("axes", mirror) if isinstance(mirror, Mapping) else mirror
-    if not chances:
-        return []
-    if not isinstance(chances, Mapping):  # True, or a list, which cellmap-data takes for all axes
-        return [Mirror(fields, range(-3, 0))]
+    chances = _asked("mirror", mirror)
+    if not isinstance(chances, Mapping):
+        axes = list(range(-3, 0)) if chances is True else _axes("mirror", chances) if chances else []
+        return [Mirror(fields, axes)] if axes else []
     mirrored: list[Transform] = []
     for name, chance in chances.items():
         p = float(chance) if isinstance(chance, bool) else real_number(f"the chance of {name!r}", chance)
@@ -124,12 +144,12 @@ def _rotated(angles: Any, quarters: Any, fields: Sequence[str]) -> list[Transfor
             f"spatial_transforms: rotations by any angle do not exist yet (rotate: {angles!r})",
             "Use 'rotate90': {'axes': ['z']}, about which axes, or True for the 24 rotations of a cube; and 'mirror'.",
         )
-    axes = quarters.get("axes", quarters) if isinstance(quarters, Mapping) else quarters
+    axes = _asked("rotate90", quarters)
     if not axes:
         return []
     if axes is True:
         return [Rotate90(fields, "cube")]
-    about = [_axis(name) for name in axes]
+    about = _axes("rotate90", axes)
     return [Rotate90(fields, [axis for axis in (-3, -2, -1) if axis != one], seed=-one) for one in about]
 
 

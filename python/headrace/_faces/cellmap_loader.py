@@ -32,7 +32,9 @@ class CellMapDataLoader:
     """Deliver patches as cellmap-data's loader of this name does, by C++ threads: the same arguments, keys and shapes.
 
     A batch is a dict: each input array ``[B, 1, z, y, x]``, each target array ``[B, C, z, y, x]`` with the classes in
-    order, and ``idx``, the number of each patch's place (``dataset[idx]``). Axes of one voxel are left out. What each
+    order, and ``idx``, the number of each patch's place (``dataset[idx]``). Axes of one voxel are left out. If the last
+    step of an epoch has fewer patches than there are ranks, a rank without one gets a repeat, and every batch of the
+    epoch has ``_weight`` too, float32 of shape ``[B]``, 0 for repeats: multiply losses and sums by it. What each
     argument became is logged, and ``print(loader)`` says it.
 
     Args:

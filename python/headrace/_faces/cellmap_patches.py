@@ -120,7 +120,7 @@ class CellMapCrops:
             InvalidArgumentError: A number below 1, no such class, or one without a voxel that could be drawn.
             UnsupportedError: With ``pad=True``, a crop that is smaller than a patch.
         """
-        return self._mapped(self._cut(samples_per_epoch=samples_per_epoch, balance=list(balance)), turned=True)
+        return self._mapped(self._cut(samples_per_epoch=samples_per_epoch, balance=list(balance) or None), turned=True)
 
     def tiles(self) -> Dataset:
         """Return the patches that cover each crop, one after the other, not turned: what validation goes over.
@@ -142,7 +142,8 @@ class CellMapCrops:
                 "Say pad=False, which leaves such crops out, or choose smaller patches.",
             )
         how["context"] = {name: box.shape for name, box in self._wider.items()}
-        return self.volume.patches(self.box.shape, small="skip" if len(self.crops) > 1 else "error", **how)
+        cut = self.volume.patches(self.box.shape, small="skip" if len(self.crops) > 1 else "error", **how)
+        return Dataset(cut._native, boxes=dict.fromkeys(cut._boxes, frozenset()))  # all three axes are those of space
 
     def _mapped(self, patches: Dataset, *, turned: bool) -> Dataset:
         fields = self._fields

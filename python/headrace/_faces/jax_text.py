@@ -28,6 +28,8 @@ WITHOUT_EFFECT = {
 }
 KNOWN = (*PATHS, *LENGTHS, *WITHOUT_EFFECT, "batch_size", "tokenizer_name", "worker_count", "vocab_size", "seed")
 KNOWN += ("shuffle", "num_epochs")
+#: What programs call the epochs that they loop over themselves.
+EPOCHS = ("epochs", "max_epochs", "n_epochs", "num_train_epochs", "total_epochs")
 _TEXT = (".txt", ".md", ".json", ".jsonl", ".ndjson", ".csv", ".parquet", ".arrow", ".gz", ".zst")
 
 
@@ -52,10 +54,11 @@ def load_text_dataset(
             :func:`headrace.open_tokens` opens, or of text, which :func:`headrace.open_text` tokenises once,
             ``batch_size``, and, if wanted, ``shuffle``, ``num_epochs``,
             ``vocab_size``, ``tokenizer_name``, ``worker_count``, ``worker_buffer_size``, ``prefetch_buffer_size`` and
-            ``cache_size``. Others are refused.
+            ``cache_size``. Others are refused. ``num_epochs`` is 1 if it is not there, and None is without end.
         m_config: The model's, for the sequence length (``block_size``, ``seq_len``, ``max_seq_len``,
             ``sequence_length``, ``maxlen`` or ``context_length``) and ``vocab_size``; others are the program's own.
-        t_config: The training's, for the same and ``seed``.
+        t_config: The training's, for the same, ``seed`` and ``num_epochs``; others are the program's own. ``epochs``
+            and its like decide nothing here, and ``print(loader)`` says so.
         tokenizer_name: The tokenizer of text; of files of tokens, it is compared with the one that they name.
         pad_token_id: Accepted, without effect: windows have no padding.
         mesh: As :class:`headrace.jax.Loader` has it.
@@ -82,7 +85,7 @@ def load_text_dataset(
         configs.needed("the batch size", ("batch_size",), (0, 2))[1],
         shuffle=configs.value("shuffle", True),
         seed=configs.value("seed", 0),
-        num_epochs=configs.value("num_epochs", 1),
+        num_epochs=configs.epochs(),
         threads=_threads(configs),
         mesh=mesh,
         spec=spec,
@@ -92,9 +95,10 @@ def load_text_dataset(
     for name, text in WITHOUT_EFFECT.items():
         if (value := configs.value(name)) is not None:
             configs.became(name, value, text)
-    for name in ("shuffle", "seed", "num_epochs", "vocab_size"):
+    for name in ("shuffle", "seed", "vocab_size"):
         if (value := configs.value(name)) is not None:
             configs.became(name, value, f"{name}={value!r}")
+    _tell_epochs(configs, loader)
     if pad_token_id is not None:
         configs.became("pad_token_id", pad_token_id, "not needed: windows have no padding")
     loader._became = table("load_text_dataset", configs.lines, loader.report(), keeps=True)
@@ -146,6 +150,22 @@ class _Configs:
         found = self._found((name,), (0, 1, 2))
         return found[0][1] if found else default
 
+    def epochs(self) -> int | None:
+        """Return ``num_epochs``, of which None is a value: without end. 1 if it is not there.
+
+        Raises:
+            InvalidArgumentError: Two configurations differ.
+        """
+        given = [config["num_epochs"] for config in self._all if "num_epochs" in config]
+        for other in given[1:]:
+            if other != given[0]:
+                raise invalid(f"num_epochs={given[0]!r} and num_epochs={other!r} contradict each other", "Give one.")
+        return given[0] if given else 1
+
+    def has(self, name: str) -> bool:
+        """Return True if a configuration has the setting, also as None."""
+        return any(name in config for config in self._all)
+
     def needed(self, what: str, names: tuple[str, ...], places: tuple[int, ...]) -> tuple[str, Any]:
         """Return the name and the value of a setting that has several names.
 
@@ -182,7 +202,7 @@ def _settings(name: str, config: Any) -> Iterator[tuple[str, Any]]:
     known = getattr(config, "__dataclass_fields__", None) or getattr(config, "__dict__", None)
     if known is None:
         raise invalid(f"{name} must be a dict or an object with attributes, not {config!r}")
-    of_class = [key for made in reversed(type(config).__mro__[:-1]) for key in vars(made) if key in KNOWN]
+    of_class = [key for made in reversed(type(config).__mro__[:-1]) for key in vars(made) if key in (*KNOWN, *EPOCHS)]
     for key in dict.fromkeys((*of_class, *known)):
         if not key.startswith("_") and not callable(value := getattr(config, key)):
             yield key, value
@@ -243,6 +263,17 @@ def _compare_tokenizer(configs: _Configs, tokens: Tokens, is_text: bool) -> None
         )
     text = "what the files say" if tokens.tokenizer else "the files do not say theirs, so nothing was compared"
     configs.became("tokenizer_name", name, text)
+
+
+def _tell_epochs(configs: _Configs, loader: Loader) -> None:
+    """Note what became of the numbers of epochs."""
+    if configs.has("num_epochs"):
+        text = "num_epochs=None: without end" if loader.num_epochs is None else f"num_epochs={loader.num_epochs}"
+        configs.became("num_epochs", loader.num_epochs, text)
+    for name in EPOCHS:
+        if (value := configs.value(name)) is not None:
+            once = "never ends" if loader.num_epochs is None else f"is num_epochs={loader.num_epochs}"
+            configs.became(name, value, f"no effect: an iter(loader) {once}, and the program loops over its own epochs")
 
 
 def _threads(configs: _Configs) -> int | None:

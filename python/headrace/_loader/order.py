@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from headrace._loader.options import Words
+from headrace._support.checks import invalid
+from headrace.dataset import Dataset
 from headrace.samplers import Balanced, Listing, LookAhead, Weighted
 
 
@@ -13,6 +15,28 @@ def order_of(sampler: Any, batch_sampler: Any, lookahead: int | None) -> Any:
     if lookahead is not None:
         return LookAhead(sampler, lookahead)
     return sampler if batch_sampler is None else Listing(batch_sampler, batches=True)
+
+
+def need_numbers(dataset: Dataset, order: Any) -> None:
+    """Raise unless the samples have numbers that a sampler could give.
+
+    Args:
+        dataset: The data set.
+        order: As :func:`order_of` returns it.
+
+    Raises:
+        InvalidArgumentError: There is a sampler, and samples are patches that are drawn anew in each epoch.
+    """
+    if order is None or not len(dataset) or any(file.rows for file in dataset.files):
+        return
+    argument = "batch_sampler" if isinstance(order, Listing) and order.batches else "sampler"
+    sampler = order.sampler if isinstance(order, (Listing, LookAhead)) else order
+    raise invalid(
+        f"{argument}={type(sampler).__name__} chooses samples by their number, and patches of samples_per_epoch= have "
+        "none: they are drawn anew in each epoch",
+        "Leave it out. patches(balance=) draws as many patches for each class; patches of a grid have numbers: give "
+        "stride= instead of samples_per_epoch=.",
+    )
 
 
 def engine_words(order: Any, options: Words, num_rows: int) -> tuple[dict[str, Any] | None, Words, Listing | None]:

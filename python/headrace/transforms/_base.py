@@ -36,6 +36,15 @@ class Transform:
         """Return name, fields and settings as the engine takes them."""
         return self.name, list(self.fields), dict(self.settings)
 
+    def _turned_by_default(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+        """Return the axes of a sample, counted from the end, that are turned though the caller named none.
+
+        Args:
+            shape: Of the sample.
+        """
+        del shape
+        return ()
+
     def _words(self) -> str:
         """All of it as text."""
         return repr((self.name, self.fields, self.settings))

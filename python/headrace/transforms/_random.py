@@ -131,13 +131,18 @@ class Flip(Transform):
 
     Args:
         fields: Name of the field, or names.
-        axis: Axis of a sample; negative ones count from the end.
+        axis: Axis of a sample; negative ones count from the end. None: the last, unless it may be one of channels, as
+            :class:`Mirror` has it.
         p: Chance.
         seed: Another seed draws others.
     """
 
-    def __init__(self, fields: str | Sequence[str], axis: int = -1, *, p: float = 0.5, seed: int = 0) -> None:
-        super().__init__("Flip", fields, axis=axis, p=float(p), seed=seed)
+    def __init__(self, fields: str | Sequence[str], axis: int | None = None, *, p: float = 0.5, seed: int = 0) -> None:
+        self._by_default = (-1,) if axis is None else ()
+        super().__init__("Flip", fields, axis=-1 if axis is None else axis, p=float(p), seed=seed)
+
+    def _turned_by_default(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+        return self._by_default if shape else ()
 
 
 class Mirror(Transform):
@@ -148,7 +153,9 @@ class Mirror(Transform):
             as it is at this place among the transforms; one of other extents along them than the first's is an error,
             and fields of fewer axes (labels, targets) or of different length stay as they are.
         axes: Axes of a sample; negative ones count from the end. None: the last three, or all if there are fewer (of
-            the field with the fewest).
+            the field with the fewest). Channels must not be turned, so without ``axes`` an axis that may be one of
+            channels is an error in :meth:`Dataset.map`: among three axes or more, one of 2 to 16 entries, at most half
+            as many as another of the last three has. Of patches it is the volumes that are looked at.
         p: Chance of each axis.
         seed: Another seed draws others.
     """
@@ -163,14 +170,18 @@ class Mirror(Transform):
     ) -> None:
         super().__init__("Mirror", _turned("Mirror", fields), axes=_axes("Mirror", axes), p=float(p), seed=seed)
 
+    def _turned_by_default(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+        return () if "axes" in self.settings else tuple(range(-min(len(shape), 3), 0))
+
 
 class Rotate90(Transform):
     """Rotate by 0, 90, 180 or 270 degrees in a plane, each equally likely; several fields alike.
 
     Args:
         fields: Name of the field, or names. None: as :class:`Mirror` has it.
-        axes: The two axes of the plane, of equal extents; negative ones count from the end. ``"cube"``: one of the 24
-            rotations of a cube, of the last three axes.
+        axes: The two axes of the plane, of equal extents; negative ones count from the end. None: the last two, unless
+            one may be of channels, as :class:`Mirror` has it. ``"cube"``: one of the 24 rotations of a cube, of the
+            last three axes.
         p: Chance that a sample is rotated at all, then by 0 degrees too.
         seed: Another seed draws others.
 
@@ -182,16 +193,20 @@ class Rotate90(Transform):
     def __init__(
         self,
         fields: str | Sequence[str] | None = None,
-        axes: str | Sequence[int] = (-2, -1),
+        axes: str | Sequence[int] | None = None,
         *,
         p: float = 1.0,
         seed: int = 0,
     ) -> None:
         if isinstance(axes, str) and axes != "cube":
             raise invalid(f"Rotate90: axes are two whole numbers or 'cube', not {axes!r}")
+        self._by_default = (-2, -1) if axes is None else ()
         cube = isinstance(axes, str) or None
-        numbers = None if isinstance(axes, str) else _axes("Rotate90", axes)
+        numbers = None if isinstance(axes, str) else _axes("Rotate90", (-2, -1) if axes is None else axes)
         super().__init__("Rotate90", _turned("Rotate90", fields), axes=numbers, cube=cube, p=float(p), seed=seed)
+
+    def _turned_by_default(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+        return self._by_default if len(shape) > 1 else ()
 
 
 class ShuffleAxes(Transform):
@@ -202,7 +217,7 @@ class ShuffleAxes(Transform):
     Args:
         fields: Name of the field, or names. None: as :class:`Mirror` has it.
         axes: Axes of a sample, of equal extents; negative ones count from the end. None: those of the last three that
-            have equal extents: y and x of thin patches.
+            have equal extents: y and x of thin patches; not if one may be of channels, as :class:`Mirror` has it.
         p: Chance that they are put into another order at all.
         seed: Another seed draws others.
     """
@@ -217,6 +232,11 @@ class ShuffleAxes(Transform):
     ) -> None:
         name = "ShuffleAxes"
         super().__init__(name, _turned(name, fields), axes=_axes(name, axes), p=float(p), seed=seed)
+
+    def _turned_by_default(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+        last = shape[-3:]
+        alike = tuple(a for a in range(-len(last), 0) if last.count(last[a]) > 1)
+        return () if "axes" in self.settings else alike
 
 
 class Contrast(Transform):

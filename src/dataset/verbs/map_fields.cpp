@@ -7,7 +7,7 @@
 
 #include "assembly/transform_finisher.h"
 #include "dataset/companion_files.h"
-#include "transform/turned_fields.h"
+#include "transform/registry.h"
 
 namespace headrace {
 namespace {
@@ -68,14 +68,14 @@ std::vector<std::size_t> columns_of(const Program& program, const Program* befor
 
 /// Which voxels there are is told as they are stored.
 Status check_valid_lies_still(const MappedSource& mapped, const std::vector<Transform>& transforms) {
-  const auto turn =
-      std::ranges::find_if(transforms, [](const Transform& transform) { return turns_fields(transform.name); });
-  if (!mapped.delivers_valid || turn == transforms.end()) return {};
+  const auto move =
+      std::ranges::find_if(transforms, [](const Transform& transform) { return !keeps_places(transform.name); });
+  if (!mapped.delivers_valid || move == transforms.end()) return {};
   return std::move(Error(ErrorCode::kUnsupported,
-                         fmt::format("{}: patches with edge=\"fill\" come with 'NAME.valid', which would not be turned "
+                         fmt::format("{}: patches with edge=\"fill\" come with 'NAME.valid', which would not be moved "
                                      "with them",
-                                     turn->name))
-                       .with_hint("Turn patches that lie in their volume: drawn ones (samples_per_epoch=), or those of "
+                                     move->name))
+                       .with_hint("Do it to patches that lie in their volume: drawn ones (samples_per_epoch=), or those of "
                                   "edge=\"shift\" or \"drop\"."));
 }
 

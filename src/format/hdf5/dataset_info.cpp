@@ -212,6 +212,7 @@ Result<DatasetInfo> describe_dataset(const LibraryLock& library, FileState& stat
   out.element = describe_type(library, type.get());
   a.read_path = out.element.path;
   a.reason = out.element.reason;
+  a.no_numbers = a.read_path == ReadPath::kUnsupported;
   a.record_bytes = out.element.record_bytes;
   a.is_record = out.element.is_record;
   for (const Leaf& leaf : out.element.leaves) a.columns.push_back(leaf.column);

@@ -152,6 +152,7 @@ ArrayInfo describe(const std::string& path, const NpyHeader& header, const NpyVa
   if (!header.type.refusal.empty()) {
     info.read_path = ReadPath::kUnsupported;
     info.reason = header.type.refusal;
+    info.no_numbers = header.type.no_numbers;
   }
   return info;
 }

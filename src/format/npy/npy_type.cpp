@@ -172,6 +172,9 @@ class Builder {
       default:
         return no_type(fmt::format("'{}'", text));
     }
+    const bool is_bfloat16 = scalar.letter == 'V' && n == 2;
+    type.no_numbers =
+        type.no_numbers || (std::string_view("SaUMmOV").find(scalar.letter) != std::string_view::npos && !is_bfloat16);
     const std::uint64_t offset = type.record_bytes;
     HEADRACE_TRY(grow(count, bytes));
     if (std::exchange(passed_over_, false) && type.refusal.empty()) return {};

@@ -25,8 +25,9 @@ struct NpyType {
   std::vector<SwapRun> swaps;      ///< Empty for native byte order.
   std::vector<LeftOut> left_out;   ///< Members of a record that cannot be delivered, and why.
   bool is_record = false;
-  std::string refusal;  ///< Why values of this type cannot be delivered; empty if they can.
-  std::string hint;     ///< What to do about it.
+  std::string refusal;      ///< Why values of this type cannot be delivered; empty if they can.
+  std::string hint;         ///< What to do about it.
+  bool no_numbers = false;  ///< It is refused since its elements are of a kind that is known, and no numbers.
 };
 
 /// Describe a type: a type string ("<f4", "|S5", ">i8") or a list of members (name, type[, shape]), nested records

@@ -52,6 +52,7 @@ ArrayInfo describe_column(const OpenParquet& opened, const LeafColumn& column) {
   if (std::string refusal = refusal_of(opened, column); !refusal.empty()) {
     info.read_path = ReadPath::kUnsupported;
     info.reason = std::move(refusal);
+    info.no_numbers = column.no_numbers;
   }
   return info;
 }

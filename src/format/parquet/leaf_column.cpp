@@ -62,6 +62,7 @@ void resolve_bytes(LeafColumn& column) {
     if (fixed && column.value_bytes == 0) column.refusal = "decimals of no bytes";
   } else if (!fixed) {
     column.dtype = {DType::Kind::kBytes, 1};
+    column.no_numbers = true;
     column.refusal = meaning.kind == Kind::kText ? "text of any length; only columns of numbers are read"
                                                  : "bytes of any length; only columns of numbers are read";
   } else if (meaning.kind == Kind::kFloat16) {
@@ -108,6 +109,7 @@ void resolve(LeafColumn& column, bool in_map) {
       resolve_bytes(column);
       break;
   }
+  column.no_numbers = column.no_numbers || (column.repetition_levels > 0 && in_map) || column.repetition_levels > 1;
   if (column.repetition_levels > 0 && in_map)
     column.refusal = "a map; only values and lists of values are read";
   else if (column.repetition_levels > 1)
@@ -198,7 +200,11 @@ std::vector<LeafColumn> leaf_columns(const FileMetadata& file) {
   std::map<std::string, std::size_t> seen;
   for (const LeafColumn& column : leaves) ++seen[column.path];
   for (LeafColumn& column : leaves)
-    if (seen[column.path] > 1) column.refusal = fmt::format("{} columns have this name", seen[column.path]);
+    if (seen[column.path] > 1 || column.path.empty()) {
+      column.no_numbers = false;
+      column.refusal =
+          column.path.empty() ? "a column without a name" : fmt::format("{} columns have this name", seen[column.path]);
+    }
   return leaves;
 }
 

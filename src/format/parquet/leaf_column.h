@@ -37,6 +37,7 @@ struct LeafColumn {
   std::size_t list_node = 0;            ///< Lists: the node of the schema that is repeated; 0, the root: no list.
   std::string list;                     ///< Lists: a name for that node that no other has.
   std::string refusal;                  ///< Why it cannot be read; empty: it can.
+  bool no_numbers = false;              ///< It is refused for its kind, which is known: text, maps, lists of lists.
   std::string units;      ///< What whole numbers count: "days since 1970-01-01"; empty: they are just numbers.
   std::string stored_as;  ///< What elements were made of, where that is no number of their type; else empty.
 

@@ -16,6 +16,9 @@
 
 namespace headrace::zarr {
 
+/// The stage of the error of an array whose elements are of a known kind, and no numbers.
+inline constexpr const char* kTypeStage = "type";
+
 /// How chunks lie in shards: files of several chunks with an index.
 struct ShardForm {
   std::vector<std::uint64_t> per_shard;  ///< Chunks of a shard along each axis.

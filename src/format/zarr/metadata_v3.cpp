@@ -31,6 +31,11 @@ constexpr auto kTypes = std::to_array<TypeName>({
     {"complex128", "c16"},
 });
 
+/// Types of texts and bytes, in the core and its extensions.
+constexpr auto kTexts =
+    std::to_array<std::string_view>({"string", "vlen-utf8", "fixed_length_utf32", "bytes", "variable_length_bytes",
+                                     "null_terminated_bytes", "raw_bytes"});
+
 Error not_read(std::string message, std::string_view hint = {}) {
   return std::move(Error(ErrorCode::kUnsupported, std::move(message)).with_hint(hint));
 }
@@ -136,8 +141,9 @@ Status set_v3_type(const Json& document, bool big_endian, ArrayMetadata& made) {
   HEADRACE_ASSIGN(const Named name, named(type, "a data type"));
   const auto known = std::ranges::find(kTypes, name.name, &TypeName::name);
   if (known == kTypes.end())
-    return not_read(fmt::format("the data type '{}' is not read", name.name),
-                    "It reads bool, whole numbers, float16 to float64 and complex ones.");
+    return std::move(not_read(fmt::format("the data type '{}' is not read", name.name),
+                              "It reads bool, whole numbers, float16 to float64 and complex ones.")
+                         .with_stage(std::ranges::count(kTexts, name.name) > 0 ? kTypeStage : ""));
   return set_type(fmt::format("{}{}", big_endian ? '>' : '<', known->letters), {}, made);
 }
 

@@ -100,6 +100,7 @@ class ZarrReader final : public FormatReader {
       info.shape = {0};
       info.read_path = ReadPath::kUnsupported;
       info.reason = chain.error().message();
+      info.no_numbers = chain.error().stage() == kTypeStage;
     }
     arrays_.push_back(std::move(info));
   }
