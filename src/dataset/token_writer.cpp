@@ -70,7 +70,7 @@ struct TokenWriter::Impl {
   std::unique_ptr<token_files::TokenOutput> output;
   std::uint64_t tokens = 0, documents = 0, in_document = 0;
   std::vector<std::byte> numbers;  ///< For the next write.
-  std::optional<Error> failure;    ///< Of the first write that failed: nobody knows what the files have.
+  std::optional<Error> failure;    ///< What the first write failed with: what the files have since then is not known.
 
   /// Throw if nothing can be written any more.
   void check_usable() const {

@@ -300,7 +300,7 @@ def _turned(name: str, fields: str | Sequence[str] | None) -> str | Sequence[str
     return fields
 
 
-def _axes(name: str, axes: int | Sequence[int] | None) -> list[float] | None:
+def _axes(name: str, axes: int | Sequence[int] | None) -> list[int] | None:
     if axes is None:
         return None
     numbers = whole_numbers(name, "axes", [axes] if isinstance(axes, int) else axes)

@@ -13,7 +13,7 @@
 
 namespace headrace::token_files {
 
-/// After a write that failed, nobody knows how much of it is there: every later call returns that error again.
+/// After a write that failed, how much of it is there is not known: every later call returns that error again.
 /// Threads: one at a time. Errors: kWriteFailed, with the file.
 class ByteSink {
  public:
