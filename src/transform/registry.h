@@ -17,8 +17,8 @@ using CompileTransform = Result<CompiledTransform> (*)(const Transform& transfor
 
 /// Return the names, in the order of the manual.
 std::vector<std::string> transform_names();
-/// Return true if each element stays at its place in its sample, and is of no other sample: what is said of places still
-/// holds.
+/// Return true if each element stays at its place in its sample, and is of no other sample: what is said of places
+/// still holds.
 bool keeps_places(std::string_view name);
 /// Compile a transform for fields of these types. Errors: kInvalidArgument: no such transform, types or settings that
 /// it cannot take.
