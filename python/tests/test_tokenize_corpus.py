@@ -101,6 +101,22 @@ def test_damage_is_refused_with_file_and_line(tmp_path: Path, data: Any, line: i
     assert not (tmp_path / "out").exists()
 
 
+def test_numbers_of_other_keys_cost_no_line(tmp_path: Path) -> None:
+    """As Python's json reads and writes them: of any length, and NaN; what is no number stays an error."""
+    numbers = ["123456789012345678901234567890", "-1" + "0" * 400, "1e999", "NaN", "-Infinity", "[Infinity, 1e-999]"]
+    texts = [f'{number}: "NaN" \\ 12345678901234567890123' for number in numbers]
+    lines = [f'{{"n": {n}, "text": {json.dumps(t)}, "m": {n}}}'.encode() for n, t in zip(numbers, texts, strict=True)]
+    assert [json.loads(line)["text"] for line in lines] == texts
+    hr.tokenize(write(tmp_path / "a.jsonl", lines), tmp_path / "out", TOKENIZER)
+    assert holds(tmp_path / "out", texts)
+    for wrong in ("01", "1.", "--1", "1.5.3", "nan", "+1", "-", "NaN1"):
+        with pytest.raises(hr.CorruptDataError, match="line 1: this is no line of JSON"):
+            path = write(tmp_path / "b.jsonl", [f'{{"n": {wrong}, "text": "a"}}'.encode()])
+            hr.tokenize(path, tmp_path / "none", TOKENIZER)
+    with pytest.raises(hr.Error, match="is a number, not text"):
+        hr.tokenize(write(tmp_path / "c.jsonl", [b'{"text": 1e999}']), tmp_path / "none", TOKENIZER)
+
+
 def test_damaged_lines_are_left_out_and_counted_on_request(tmp_path: Path) -> None:
     path = write(tmp_path / "a.jsonl", [ENCODED[0], b'{"text": "\xff"}', b"{", ENCODED[1]])
     done = hr.tokenize(path, tmp_path / "out", TOKENIZER, bad_text="skip")

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <simdjson.h>
 
+#include "corpus/json_numbers.h"
+
 namespace headrace::corpora {
 namespace {
 
@@ -42,7 +44,8 @@ std::string keys_of(const dom::object& object) {
 
 struct JsonText::Impl {
   std::string field;
-  dom::parser parser{};  // its constructor is explicit
+  std::string plain = {};  // a line without numbers
+  dom::parser parser{};    // its constructor is explicit
 
   Result<dom::element> member(const dom::element& line) const {
     if (field.starts_with('/')) {
@@ -78,8 +81,13 @@ Result<JsonText> JsonText::make(const std::string& field) {
 
 Result<std::string_view> JsonText::text_of(std::string_view line) {
   dom::element root;
-  const simdjson::error_code code = impl_->parser.parse(line.data(), line.size(), false).get(root);
-  if (code == simdjson::MEMALLOC || code == simdjson::CAPACITY)
+  simdjson::error_code code = impl_->parser.parse(line.data(), line.size(), false).get(root);
+  const auto has_no_memory = [&] { return code == simdjson::MEMALLOC || code == simdjson::CAPACITY; };
+  if (code != simdjson::SUCCESS && !has_no_memory()) {  // perhaps for numbers of other keys, which do not matter
+    impl_->plain = without_numbers(line);
+    code = impl_->parser.parse(impl_->plain).get(root);
+  }
+  if (has_no_memory())
     return Error(ErrorCode::kOutOfBudget, fmt::format("a line of {} bytes is too long to parse", line.size()));
   if (code != simdjson::SUCCESS)
     return bad(fmt::format("this is no line of JSON: {}", simdjson::error_message(code)),
