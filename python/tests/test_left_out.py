@@ -115,7 +115,26 @@ def parquet_of_text(path: Path) -> Path:
     return path / "s.parquet"
 
 
-@pytest.mark.parametrize("make", [zarr_of_text, hdf5_of_text, npz_of_text, parquet_of_text])
+def zarr_of_times(path: Path) -> Path:
+    store = group3(path / "s.zarr")
+    array3(store / "y", ROWS, (3, 2))
+    array3(store / "x", np.arange(6), (3,))
+    kind = {"name": "numpy.datetime64", "configuration": {"unit": "s", "scale_factor": 1}}
+    edit_json(store / "x" / "zarr.json", lambda meta: meta.update(data_type=kind))
+    return store
+
+
+def netcdf_dimension(path: Path) -> Path:
+    with h5py.File(path / "s.nc", "w") as file:
+        file["y"] = ROWS
+        file["x"] = np.zeros(6, ">f4")
+        file["x"].make_scale("This is a netCDF dimension but not a netCDF variable.         6")
+    return path / "s.nc"
+
+
+@pytest.mark.parametrize(
+    "make", [zarr_of_text, zarr_of_times, hdf5_of_text, netcdf_dimension, npz_of_text, parquet_of_text]
+)
 def test_text_is_left_out_without_a_warning(tmp_path: Path, make: Callable[[Path], Path]) -> None:
     path = make(tmp_path)
     with warnings.catch_warnings():

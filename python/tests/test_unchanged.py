@@ -19,6 +19,7 @@ from zarr_stores import array2, array3, group2, group3
 import headrace as hr
 
 CHUNKS = 8
+BYTES = [{"name": "bytes", "configuration": {"endian": "little"}}]
 LONG_AGO = (1_700_000_000, 1_700_000_000)
 
 
@@ -191,6 +192,44 @@ def test_a_chunk_that_was_there_and_is_gone_is_an_error(store) -> None:
     assert hr.open(store[0])[48:64][name].max() == 0  # as one that was never written
 
 
+def test_a_shard_that_was_there_and_is_gone_is_an_error(tmp_path: Path) -> None:
+    """Also once its index, of 4 MiB here, has made room for those of others."""
+    store = array3(tmp_path / "s.zarr", rows(1)[:64], (16, 4), shards=(16, 4), codec=None)
+    meta = json.loads((store / "zarr.json").read_text())
+    meta["shape"], shard = [2**18 * 6, 1], [2**18, 1]
+    meta["chunk_grid"]["configuration"]["chunk_shape"] = shard
+    meta["codecs"][0]["configuration"] |= {"chunk_shape": [1, 1], "codecs": BYTES, "index_codecs": BYTES}
+    (store / "zarr.json").write_text(json.dumps(meta))
+    for path in chunk_files(store):
+        path.unlink()
+    index = np.full((2**18, 2), 2**64 - 1, "<u8")
+    index[0] = 0, 4
+    for shard_number in range(6):
+        path = store / "c" / str(shard_number) / "0"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(np.array([7], "<f4").tobytes() + index.tobytes())
+    data = hr.open(store)
+    name = next(iter(data.fields))
+    firsts = [2**18 * n for n in range(6)]
+    assert [float(data[first][name][0]) for first in firsts] == [7] * 6
+    (store / "c" / "0" / "0").unlink()
+    with pytest.raises(hr.FileChangedError, match=r"gone|removed"):
+        data[0]
+    assert float(data[firsts[5]][name][0]) == 7
+
+
+def test_a_store_is_where_it_was_when_it_was_opened(store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The program goes to another directory before chunks are read: nothing there is no fill value."""
+    monkeypatch.chdir(tmp_path)
+    dataset = hr.open(store[0].name)
+    name = next(iter(dataset.fields))
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    assert {float(v) for batch in hr.Loader(dataset, 16) for v in batch[name].ravel()} == {1.0}
+    assert float(dataset.stats(name).mean.mean()) == 1.0
+    assert float(dataset[5][name].mean()) == 1.0
+
+
 def test_metadata_that_is_replaced_is_noticed(store) -> None:
     dataset = hr.open(store[0])
     loader = hr.Loader(dataset, 16, cache="none")
@@ -229,6 +268,34 @@ def test_a_file_that_was_touched_is_read_on_with_one_notice(tmp_path: Path, how:
         file.write(b"more")
     with pytest.raises(hr.FileChangedError, match=r"grew|bytes before"):
         epochs(loader)
+
+
+@pytest.mark.parametrize("which", ["companion", "virtual"])
+def test_files_beside_the_data_sets_own_are_told_too(tmp_path: Path, which: str) -> None:
+    path, beside = tmp_path / "x.h5", tmp_path / "beside.h5"
+    with h5py.File(beside, "w") as file:
+        file.create_dataset("z", data=np.arange(4000.0), chunks=(100,))
+    with h5py.File(path, "w") as file:
+        if which == "virtual":
+            layout = h5py.VirtualLayout((4000,), "f8")
+            layout[:] = h5py.VirtualSource(str(beside), "z", (4000,))
+            file.create_virtual_dataset("x", layout)
+        else:
+            file.create_dataset("x", data=np.arange(4000.0), chunks=(100,))
+    for one in (path, beside):
+        os.utime(one, LONG_AGO)
+    fields = {"x": "x"} if which == "virtual" else {"x": "x", "z": f"{beside}::z"}
+    loader = hr.Loader(hr.open(path, fields), 100, cache="none")
+    batches = iter(loader)
+    next(batches)
+    beside.chmod(0o640)
+    path.chmod(0o640)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        list(batches)
+        epochs(loader)
+    assert len([w for w in told if "It is read on" in str(w.message)]) == 1
+    assert "It is read on" in str(loader.report())
 
 
 def test_text_whose_date_was_put_back_is_tokenised_anew(tmp_path: Path) -> None:

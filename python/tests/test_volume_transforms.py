@@ -361,6 +361,22 @@ def test_channels_are_not_turned_unasked(tmp_path: Path, kind: str, transform: T
         data.map(T.Cast("rgb", "f4"), transform)
 
 
+@pytest.mark.parametrize(
+    ("shape", "transform", "hint"),
+    [
+        ((3, 8, 64, 64), T.Mirror(), r"Name the axes of space: axes=\(-2, -1\); or axes=\(-3, -2, -1\) if -3 is"),
+        ((2, 2, 128), T.ShuffleAxes(), r"Write axes=.* if -\d is an axis of space"),
+        ((64, 2, 2), T.Rotate90(), r"Write axes=.* if -\d is an axis of space"),
+    ],
+)
+def test_only_axes_that_were_judged_are_called_space(
+    tmp_path: Path, shape: tuple[int, ...], transform: T.Transform, hint: str
+) -> None:
+    data = coloured(tmp_path, shape, "samples")
+    with pytest.raises(hr.InvalidArgumentError, match=hint):
+        data.map(transform)
+
+
 @pytest.mark.parametrize("kind", ["drawn", "samples"])
 def test_channels_that_come_first(tmp_path: Path, kind: str) -> None:
     data = coloured(tmp_path, (3, 40, 44), kind)

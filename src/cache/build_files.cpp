@@ -18,7 +18,6 @@
 #include "cache/filler.h"
 #include "cache/npy_file_names.h"
 #include "cache/row_layout.h"
-#include "cache/source_sample.h"
 #include "format/npy/npy_header.h"
 
 namespace headrace {
@@ -171,7 +170,7 @@ std::atomic<std::uint64_t>& BuildFiles::builders() const {
   return *reinterpret_cast<std::atomic<std::uint64_t>*>(state.data() + offsetof(StateHeader, builders));
 }
 
-Status BuildFiles::seal(const CachePlan& plan) const {
+Status BuildFiles::seal(const CachePlan& plan, const std::string& sample) const {
   const RowLayout& layout = plan.layout;
   const std::uint64_t num_blocks = layout.num_blocks();
   CacheManifest manifest;
@@ -179,7 +178,7 @@ Status BuildFiles::seal(const CachePlan& plan) const {
   manifest.num_blocks = num_blocks;
   manifest.rows = layout.rows();
   manifest.sources = plan.origin.sources;
-  manifest.sample = sample_of(plan.origin.sources);
+  manifest.sample = sample;
   std::vector<std::uint32_t> table(layout.fields.size() * num_blocks);
   for (std::size_t i = 0; i < table.size(); ++i) table[i] = checksums(layout)[i].load(std::memory_order_relaxed);
   for (std::size_t i = 0; i < data.size(); ++i) {

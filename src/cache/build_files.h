@@ -34,8 +34,9 @@ struct BuildFiles {
   /// The pid namespace (filler.h) of the processes that build.
   [[nodiscard]] std::atomic<std::uint64_t>& builders() const;
 
-  /// Write the manifest and the tables and make everything last. Errors: kWriteFailed.
-  Status seal(const CachePlan& plan) const;
+  /// Write the manifest and the tables and make everything last. \param sample  sample_of() the sources. Errors:
+  /// kWriteFailed.
+  Status seal(const CachePlan& plan, const std::string& sample) const;
 };
 
 inline constexpr const char* kLockName = "lock";

@@ -8,6 +8,7 @@
 #include "base/crc32c.h"
 #include "cache/cache_match.h"
 #include "cache/row_layout.h"
+#include "cache/source_sample.h"
 #include "cache/source_versions.h"
 #include "cache/whole_cache.h"
 
@@ -85,8 +86,9 @@ Status BuildingStore::finish() {
 }
 
 Status BuildingStore::commit() {
+  const std::string sample = sample_of(plan_.origin.sources);  // before they are compared: of the version that was read
   HEADRACE_TRY(check_sources());
-  HEADRACE_TRY(files_.seal(plan_));
+  HEADRACE_TRY(files_.seal(plan_, sample));
   const auto rename_to_name = [&] {
     return ::renameat(directory_.fd(), name_.c_str(), directory_.fd(), plan_.name.c_str()) == 0 ? 0 : errno;
   };

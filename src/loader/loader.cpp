@@ -12,6 +12,7 @@
 #include "dataset/dataset_contents.h"
 #include "dataset/refuse.h"
 #include "loader/loader_impl.h"
+#include "storage/file_system.h"
 
 namespace headrace {
 namespace {
@@ -384,17 +385,28 @@ std::uint64_t Loader::num_notices() const {
   return impl_->notices().count();
 }
 
+namespace {
+
+/// True if the data set reads a file of this name, as it was opened, or one in a directory of it.
+bool reads(const std::vector<const Source*>& stored, const std::string& name) {
+  const auto is = [&](const std::string& path) { return name == path || name.starts_with(path + "/"); };
+  const std::string canonical = FileSystem::of(name).canonical(name);
+  const auto of_file = [&](const SourceFile& file) {
+    const std::vector<OutsideFile> others = other_files(file);
+    return is(file.path) || std::ranges::any_of(file.companion_files, is, &CompanionFile::path) ||
+           std::ranges::any_of(others, [&](const OutsideFile& other) { return canonical == other.path; });
+  };
+  return std::ranges::any_of(stored, [&](const Source* source) { return std::ranges::any_of(source->files, of_file); });
+}
+
+}  // namespace
+
 const Notices& Loader::Impl::notices() const {
-  if (const std::uint64_t now = num_touched(), seen = touched_seen.exchange(now); seen != now) {
+  if (const std::uint64_t now = num_touched(), seen = touched_seen.exchange(now); seen != now && !touched_told) {
+    const std::vector<TouchedFile> touched = touched_since(seen);
     const std::vector<const Source*> stored = dataset().impl()->source.stored();
-    const auto is_ours = [&](const TouchedFile& touched) {
-      return std::ranges::any_of(stored, [&](const Source* source) {
-        return std::ranges::any_of(source->files,
-                                   [&](const SourceFile& f) { return touched.name.starts_with(f.path); });
-      });
-    };
-    for (const TouchedFile& touched : touched_since(seen))
-      if (is_ours(touched)) manager->notices()->add(Notices::Of::kRun, touched.text);
+    const auto ours = std::ranges::find_if(touched, [&](const TouchedFile& one) { return reads(stored, one.name); });
+    if (ours != touched.end() && !touched_told.exchange(true)) manager->notices()->add(Notices::Of::kRun, ours->text);
   }
   return *manager->notices();
 }

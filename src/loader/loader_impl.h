@@ -128,6 +128,7 @@ struct Loader::Impl {
   /// Return the notices, among them those of files of the data set that were touched meanwhile.
   [[nodiscard]] const Notices& notices() const;
   mutable std::atomic<std::uint64_t> touched_seen{num_touched()};  // of the process's list
+  mutable std::atomic<bool> touched_told{false};
 };
 
 std::string explain_plan(const Loader::Impl& loader);

@@ -85,7 +85,9 @@ TEST(Reclaim, ACacheThatGaveItsBlocksKeepsThemAgain) {
     EXPECT_EQ(engine_of(train)->lent_bytes(), 0u);
     EXPECT_TRUE(engine_of(train)->has_given());
   });
-  EXPECT_GE(kept_bytes(), before / 2);
+  std::uint64_t after = 0;  // they are kept in time that no consumer waits for, of which a busy machine has little
+  for (int tries = 0; tries < 20 && after < before / 2; ++tries) after = kept_bytes();
+  EXPECT_GE(after, before / 2);
 }
 
 TEST(Reclaim, AnEpochIsIdleOnceItsLastBatchWasHandedOutWhoeverHoldsIt) {

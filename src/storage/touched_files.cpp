@@ -29,8 +29,9 @@ void note_touched(const std::string& name, const std::string& change) {
   Touched& all = touched();
   const std::lock_guard lock(all.mutex);
   if (all.files.size() >= kMost) return;
-  all.files.push_back(
-      {name, fmt::format("{}: {}. It is read on: if its bytes are others, open the data set again.", name, change)});
+  all.files.push_back({name, fmt::format("{}: {}. It is read on: if its bytes are others, open the data set again. "
+                                         "Others that are touched are not named.",
+                                         name, change)});
   all.count.store(all.files.size(), std::memory_order_release);
 }
 

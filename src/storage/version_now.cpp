@@ -12,8 +12,9 @@
 namespace headrace {
 namespace {
 
-constexpr std::size_t kMostThreads = 16;      // storage that answers late is asked by many at once
-constexpr std::size_t kFilesOfAThread = 500;  // a local look takes a microsecond or two
+constexpr std::size_t kMostThreads = 16;     // storage that answers late is asked by many at once
+constexpr std::size_t kFilesOfAThread = 40;  // a local look takes a microsecond or two, a thread some 30
+constexpr std::size_t kStretch = 20;
 
 /// A file in a directory.
 struct Entry {
@@ -29,44 +30,46 @@ std::uint64_t digest_of(std::string_view name, const FileFingerprint& file) {
   return key.low;
 }
 
-/// Look at files, each thread at stretches of them. An entry that is no file, or is gone, adds nothing.
-void look_at(std::span<const std::string> directories, std::vector<Entry>& entries) {
+/// Call `look` with each number below `count`, by several threads where they are many.
+template <class Look>
+void look_at_each(std::size_t count, const Look& look) {
   std::atomic<std::size_t> next{0};
-  const auto look = [&](int, const std::stop_token&) -> Status {
-    for (std::size_t first; (first = next.fetch_add(kFilesOfAThread)) < entries.size();) {
-      for (Entry& entry : std::span(entries).subspan(first, std::min(kFilesOfAThread, entries.size() - first))) {
-        const std::string path = directories[entry.path] + "/" + entry.name;
-        const auto status = FileSystem::of(path).status(path);
-        if (!status.ok() || status->kind != PathKind::kFile) continue;
-        entry.digest = digest_of(entry.name, status->fingerprint);
-        entry.mtime_ns = status->fingerprint.mtime_ns;
-        entry.ctime_ns = status->fingerprint.ctime_ns;
-      }
-    }
+  const auto work = [&](int, const std::stop_token&) -> Status {
+    for (std::size_t first; (first = next.fetch_add(kStretch)) < count;)
+      for (std::size_t i = first; i < std::min(first + kStretch, count); ++i) look(i);
     return {};
   };
-  const std::size_t threads = std::clamp<std::size_t>(entries.size() / kFilesOfAThread, 1, kMostThreads);
-  if (!run_parallel(static_cast<int>(threads), "hr-versions", look).ok()) (void)look(0, {});  // no threads to be had
+  const auto threads = static_cast<int>(std::clamp<std::size_t>(count / kFilesOfAThread, 1, kMostThreads));
+  if (threads == 1 || !run_parallel(threads, "hr-versions", work).ok()) (void)work(0, {});  // or no threads to be had
 }
 
 }  // namespace
 
 std::vector<std::optional<FileFingerprint>> versions_now(std::span<const std::string> paths) {
   std::vector<std::optional<FileFingerprint>> versions(paths.size());
-  std::vector<Entry> entries;
-  for (std::size_t p = 0; p < paths.size(); ++p) {
+  std::vector<std::vector<std::string>> names(paths.size());  // of directories
+  look_at_each(paths.size(), [&](std::size_t p) {
     const FileSystem& files = FileSystem::of(paths[p]);
     const auto status = files.status(paths[p]);
-    if (!status.ok() || (status->kind != PathKind::kFile && status->kind != PathKind::kDirectory)) continue;
+    if (!status.ok() || (status->kind != PathKind::kFile && status->kind != PathKind::kDirectory)) return;
     versions[p] = status->fingerprint;
-    if (status->kind == PathKind::kFile) continue;
+    if (status->kind == PathKind::kFile) return;
     versions[p]->size_bytes = 0;
     versions[p]->entries = 1;
-    auto names = files.list(paths[p]);
-    if (!names.ok()) continue;
-    for (std::string& name : *names) entries.push_back({p, std::move(name)});
-  }
-  look_at(paths, entries);
+    if (auto listed = files.list(paths[p]); listed.ok()) names[p] = std::move(*listed);
+  });
+  std::vector<Entry> entries;
+  for (std::size_t p = 0; p < paths.size(); ++p)
+    for (std::string& name : names[p]) entries.push_back({p, std::move(name)});
+  look_at_each(entries.size(), [&](std::size_t i) {  // what is no file, or is gone, adds nothing
+    Entry& entry = entries[i];
+    const std::string path = paths[entry.path] + "/" + entry.name;
+    const auto status = FileSystem::of(path).status(path);
+    if (!status.ok() || status->kind != PathKind::kFile) return;
+    entry.digest = digest_of(entry.name, status->fingerprint);
+    entry.mtime_ns = status->fingerprint.mtime_ns;
+    entry.ctime_ns = status->fingerprint.ctime_ns;
+  });
   for (const Entry& entry : entries) {
     FileFingerprint& version = *versions[entry.path];
     version.entries += entry.digest;  // in whatever order they are listed

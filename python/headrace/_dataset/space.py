@@ -63,14 +63,18 @@ def check_turned(transform: Transform, fields: Sequence[Mapping[str, Any]], boxe
         if axis is None:
             continue
         counted = range(len(shape)) if axis == -1 else range(-len(shape), 0)
-        space = [a for a, from_end in zip(counted, range(-len(shape), 0), strict=True) if from_end not in doubtful]
-        argument, of_space, of_all = "axes", f"{tuple(space)}", f"{turned}"
+        judged = [place for place in range(-_TURNED, 0) if place not in doubtful]
+        space = [a for a, from_end in zip(counted, range(-len(shape), 0), strict=True) if from_end in judged]
+        argument, of_space, of_all, needed = "axes", f"{tuple(space)}", f"{turned}", 1
         if isinstance(transform, Flip):
-            argument, of_space, of_all = "axis", f"{space[-1]}", "-1"
-        elif isinstance(transform, Rotate90):
-            of_space = f"{tuple(space[-2:])}"
+            argument, of_space, of_all = "axis", f"{space[-1:]}".strip("[]"), "-1"
+        elif isinstance(transform, (Rotate90, ShuffleAxes)):
+            of_space, needed = f"{tuple(space if isinstance(transform, ShuffleAxes) else space[-2:])}", 2
+        hint = f"Name the axes of space: {argument}={of_space}; or {argument}={of_all} if {axis} is one of them."
+        if len(space) < needed:
+            hint = f"Write {argument}={of_all} if {axis} is an axis of space."
         raise invalid(
             f"{transform.name} names no axes, and one that it would turn may be of channels, such as colours: axis "
             f"{axis} of {name!r}, of sample shape {shape}",
-            f"Name the axes of space: {argument}={of_space}; or {argument}={of_all} if {axis} is one of them.",
+            hint,
         )

@@ -194,10 +194,12 @@ class GroupWalk {
       if (!info->array.left_out.empty() && stated_size(messages) != info->element.stored_bytes) {
         info->array.read_path = ReadPath::kUnsupported;
         info->array.reason = info->array.left_out[0].reason;
+        info->array.no_numbers = true;
       }
       if (is_bare_dimension(messages)) {
         info->array.read_path = ReadPath::kUnsupported;
         info->array.reason = "a netCDF dimension without values";
+        info->array.no_numbers = true;
       }
       found_.emplace_back(key, std::move(info->array));
     }

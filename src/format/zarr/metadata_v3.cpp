@@ -31,10 +31,10 @@ constexpr auto kTypes = std::to_array<TypeName>({
     {"complex128", "c16"},
 });
 
-/// Types of texts and bytes, in the core and its extensions.
+/// Types of texts, bytes and times, in the core and its extensions.
 constexpr auto kTexts =
     std::to_array<std::string_view>({"string", "vlen-utf8", "fixed_length_utf32", "bytes", "variable_length_bytes",
-                                     "null_terminated_bytes", "raw_bytes"});
+                                     "null_terminated_bytes", "raw_bytes", "numpy.datetime64", "numpy.timedelta64"});
 
 Error not_read(std::string message, std::string_view hint = {}) {
   return std::move(Error(ErrorCode::kUnsupported, std::move(message)).with_hint(hint));

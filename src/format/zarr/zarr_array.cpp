@@ -66,7 +66,7 @@ ZarrArray::ZarrArray(ArrayPlace place, ArrayMetadata metadata, ArrayInfo info, C
       grid_(metadata_.shape, metadata_.chunk_shape),
       files_(file_grid(metadata_)),
       chunk_bytes_(grid_.chunk_elements() * metadata_.type.record_bytes),
-      seen_(metadata_.shards ? 0 : files_.num_cells()) {}
+      seen_(files_.num_cells()) {}
 
 Error ZarrArray::placed(Error error) const {
   error.with_file(place_.store).with_field(info_.path);
@@ -103,20 +103,27 @@ Result<std::shared_ptr<const Shard>> ZarrArray::shard_at(const std::string& path
   return shard;
 }
 
+/// Refuse a file that is not there any more: what was never there has the fill value.
+Status ZarrArray::check_never_seen(const std::vector<std::uint64_t>& file) const {
+  if (!seen_.contains(files_.number(file))) return {};
+  return std::move(Error(ErrorCode::kFileChanged, fmt::format("the file of the {} was there before, and is gone",
+                                                              metadata_.shards ? "shard" : "chunk"))
+                       .with_hint("Put it back, or open the data set again to read fill values in its place."));
+}
+
 /// Fill in where a chunk lies; nothing if it was never written. What is wrong with one chunk is no reason to refuse
 /// others: piece_at() marks it, and decode() tells.
 Status ZarrArray::locate_file(const std::vector<std::uint64_t>& file, std::uint64_t in_file, Piece& piece) const {
   const std::string path = path_of(file);
   if (metadata_.shards) {
     HEADRACE_ASSIGN(const std::shared_ptr<const Shard> shard, shard_at(path));
-    if (shard == nullptr || shard->index.at(in_file).size == 0) return {};
+    if (shard == nullptr) return check_never_seen(file);
+    seen_.add(files_.number(file));
+    if (shard->index.at(in_file).size == 0) return {};
     piece.stored = {shard->file, shard->index.at(in_file)};
   } else {
     HEADRACE_ASSIGN(const PathStatus status, FileSystem::of(path).status(path));
-    if (status.kind == PathKind::kNothing && seen_.contains(files_.number(file)))
-      return std::move(Error(ErrorCode::kFileChanged, "the file of the chunk was there before, and is gone")
-                           .with_hint("Put it back, or open the data set again to read fill values in its place."));
-    if (status.kind == PathKind::kNothing) return {};
+    if (status.kind == PathKind::kNothing) return check_never_seen(file);
     seen_.add(files_.number(file));
     if (status.kind != PathKind::kFile)
       return Error(ErrorCode::kCorruptData, status.kind == PathKind::kDirectory

@@ -44,6 +44,7 @@ class ZarrArray final : public ArrayReader {
  private:
   Result<Piece> piece_at(std::uint64_t cell) const;
   Status locate_file(const std::vector<std::uint64_t>& file, std::uint64_t in_file, Piece& piece) const;
+  [[nodiscard]] Status check_never_seen(const std::vector<std::uint64_t>& file) const;
   Result<std::shared_ptr<const Shard>> shard_at(const std::string& path) const;
   Result<const std::vector<std::uint64_t>*> written_files() const;
   Result<DecodedPiece> decode_values(const Piece& piece, std::span<const std::byte> stored,

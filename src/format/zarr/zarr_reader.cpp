@@ -25,7 +25,11 @@ class ZarrReader final : public FormatReader {
  public:
   ZarrReader(std::string path, FoundStore found)
       : path_(std::move(path)), found_(std::move(found)), attributes_(attributes_of(found_.attributes)) {
-    for (FoundArray& array : found_.arrays) list(array);
+    for (FoundArray& array : found_.arrays) {
+      array.directory =
+          FileSystem::of(array.directory).absolute(array.directory);  // chdir() does not matter from here on
+      list(array);
+    }
     for (const Image& image : found_.images)
       for (const ImageLevel& level : image.levels)
         if (const auto array = std::ranges::find(arrays_, level.path, &ArrayInfo::path);
