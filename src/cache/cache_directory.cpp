@@ -124,6 +124,7 @@ Result<CacheOpened> open_cache_directory(const std::string& directory, const Cac
 
   CacheOpened opened;
   for (int tries = 0; tries < 2; ++tries) {
+    opened.notes.clear();
     Result<WholeCache> whole = WholeCache::open(folder, plan.name);
     std::string why;
     if (whole.ok()) {
