@@ -9,6 +9,7 @@
 #include "format/zarr/chunk_files.h"
 #include "format/zarr/store_walk.h"
 #include "format/zarr/zarr_array.h"
+#include "storage/file_system.h"
 
 namespace headrace::zarr {
 namespace {
