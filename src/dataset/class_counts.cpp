@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cmath>
 #include <cstring>
+#include <type_traits>
 
 #include "base/cpu_count.h"
 #include "base/packed.h"
@@ -47,8 +48,10 @@ std::uint32_t count_run(const std::byte* from, std::uint64_t elements, const std
     std::memcpy(&value, from + i * sizeof(T), sizeof value);
     if (same)
       count += value == *same;
+    else if constexpr (std::is_floating_point_v<T>)
+      count += value != T{0} && !std::isnan(value);
     else
-      count += value != T{0} && value == value;
+      count += value != T{0};
   }
   return count;
 }
