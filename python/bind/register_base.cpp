@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <headrace/base/bytes.h>
 #include <headrace/loader/loader.h>
 #include <nanobind/stl/optional.h>
@@ -11,6 +12,7 @@
 #include "bind/register.h"
 #include "bind/without_gil.h"
 #include "loader/rank.h"
+#include "storage/version_now.h"
 
 namespace headrace::python {
 namespace {
@@ -27,7 +29,27 @@ void copy_past_caches(std::uintptr_t to, std::uintptr_t source, std::size_t byte
 
 }  // namespace
 
+namespace {
+
+/// A text that is equal as long as what lies at a path is unchanged; nullopt: neither a file nor a directory does.
+std::optional<std::string> version_text(const std::string& path) {
+  const auto version = version_now(path);
+  if (!version) return std::nullopt;
+  return fmt::format("inode {} bytes {} mtime {} ctime {} files {:016x}", version->inode, version->size_bytes,
+                     version->mtime_ns, version->ctime_ns, version->entries);
+}
+
+}  // namespace
+
 void register_base(nb::module_& m) {
+  m.def(
+      "version_text",
+      [](const nb::bytes& path) {
+        return version_text({path.c_str(), path.size()});
+      },
+      nb::arg("path"),
+      "Return a text that is equal as long as a file, or a directory and the files in it, are unchanged; else None.",
+      nb::sig("def version_text(path: bytes) -> str | None"));
   m.def("parse_bytes", &parse_bytes, nb::arg("text"),
         "Return the bytes that a text means, such as \"8GiB\", \"8G\" or \"8GB\".");
   m.def("format_bytes", &format_bytes, nb::arg("size"), "Return a size as text: \"1.50 GiB\".");

@@ -104,7 +104,15 @@ void register_tokenizer(nb::module_& m) {
             for (const auto& [text, id] : self.special()) words[to_python(text)] = id;
             return words;
           },
-          nb::sig("def special(self) -> dict[str, int]"));
+          nb::sig("def special(self) -> dict[str, int]"))
+      .def(
+          "notices",
+          [](const Tokenizer& self) {
+            nb::list texts;
+            for (const std::string& text : self.notices()) texts.append(to_python(text));
+            return texts;
+          },
+          nb::sig("def notices(self) -> list[str]"));
   m.def("open_tokenizer", &open_tokenizer, nb::arg("path"), nb::arg("grammar"), nb::arg("special"),
         nb::sig("def open_tokenizer(path: bytes, grammar: str, special: collections.abc.Mapping[str, int]) "
                 "-> Tokenizer"),

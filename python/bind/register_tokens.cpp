@@ -59,6 +59,7 @@ void register_tokens(nb::module_& m) {
       .def(
           "tokenizer", [](const Tokens& self) { return to_python(self.tokenizer()); },
           nb::sig("def tokenizer(self) -> str"))
+      .def("tokenizer_hash", &Tokens::tokenizer_hash, nb::sig("def tokenizer_hash(self) -> str"))
       .def(
           "describe", [](const Tokens& self) { return to_python(self.describe()); },
           nb::sig("def describe(self) -> str"), "A line for people.")

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import json
 import os
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
+import shutil
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,12 +15,15 @@ from headrace import _headrace
 from headrace._support.cache_home import cache_home
 from headrace._support.checks import engine_text, memory_bytes, one_of, path_bytes, path_list, whole_number
 from headrace._support.logging import logger, warn
+from headrace._support.private_folder import PrivateFolder
 from headrace._support.progress import Progress, ProgressLine, chosen_progress
 from headrace.dataset import Paths
+from headrace.errors import CorruptDataError, FileMissingError, InvalidArgumentError, UnsupportedError
 from headrace.tokenizer import Tokenizer
 from headrace.tokens import Tokens, _type_word, open_tokens
 
 __all__ = ["TokenizedText", "open_text", "tokenize"]
+_TOKENS = "tokens"
 
 
 @dataclass(frozen=True)
@@ -130,7 +131,8 @@ def open_text(
 
     The first call tokenises them into a folder of ``cache``, as :func:`tokenize` does, and says how much that is; each
     later one, of the same files, tokenizer and words, opens what is there. Several processes that ask at once wait for
-    the one that writes. A call that was stopped goes on at the next.
+    the one that writes. A call that was stopped goes on at the next. The folder is this user's alone; where its files
+    have changed since (copied, damaged), they are compared with their checksums first, and made anew if they differ.
 
     Args:
         paths: As in :func:`tokenize`. A file that has changed is tokenised anew, with all others.
@@ -146,6 +148,7 @@ def open_text(
         progress: As in :func:`headrace.open`.
 
     Raises:
+        PermissionDeniedError: The folder for these tokens belongs to another user, or cannot be made.
         CorruptDataError: As in :func:`tokenize`, as all others are.
     """
     words = {
@@ -155,15 +158,18 @@ def open_text(
     opened, files = _opened(tokenizer), path_list(paths)
     settings = _headrace.tokenize_settings(files, opened._native, words)
     home = cache_home("text") if cache is None else Path(os.fsdecode(cache))
-    home.mkdir(parents=True, exist_ok=True)
-    folder = home / _folder_name(settings)
-    if not folder.is_dir():
-        with _alone(folder):
-            if not folder.is_dir():
-                done = _tokenize(files, os.fsencode(folder), opened, words, progress)
-                if done.skipped_documents:
-                    warn(f"{done.skipped_documents:,} documents were left out, the first: {done.first_skipped}")
-    return open_tokens(folder, progress=progress)
+    folder = PrivateFolder(home / _folder_name(settings))
+    tokens = folder.path / _TOKENS
+    if not folder.is_as_left(_TOKENS):
+        with folder.alone():
+            if not folder.is_as_left(_TOKENS):
+                _remove_damaged(tokens)
+                if not tokens.is_dir():
+                    done = _tokenize(files, os.fsencode(tokens), opened, words, progress)
+                    if done.skipped_documents:
+                        warn(f"{done.skipped_documents:,} documents were left out, the first: {done.first_skipped}")
+                folder.leave(_TOKENS)
+    return open_tokens(tokens, progress=progress)
 
 
 def _words(
@@ -207,11 +213,12 @@ def _folder_name(settings: str) -> str:
     return f"{plain}-{hashlib.sha256(settings.encode()).hexdigest()[:16]}"
 
 
-@contextmanager
-def _alone(folder: Path) -> Iterator[None]:
-    """Hold a folder's lock, for which other processes wait."""
-    path = folder.with_name(folder.name + ".lock")
-    with path.open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
-    path.unlink(missing_ok=True)
+def _remove_damaged(folder: Path) -> None:
+    """Compare tokens with their checksums: their files are not those of which that is known. Remove other ones."""
+    if not folder.is_dir():
+        return
+    try:
+        open_tokens(folder, check=True)
+    except (CorruptDataError, FileMissingError, InvalidArgumentError, UnsupportedError) as error:
+        warn(f"tokens that were kept are damaged, and are made anew: {error}")
+        shutil.rmtree(folder)

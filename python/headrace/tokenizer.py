@@ -11,7 +11,7 @@ import numpy as np
 
 from headrace import _headrace
 from headrace._support.checks import engine_text, invalid, one_of, path_bytes, whole_number
-from headrace._support.logging import logger
+from headrace._support.logging import logger, warn
 
 __all__: list[str] = []  # `headrace` itself has it
 _GRAMMARS = ("gpt2", "cl100k", "llama3")
@@ -59,6 +59,8 @@ class Tokenizer:
         self._recipe = (os.path.abspath(name) if os.path.exists(name) else name, grammar, words)  # noqa: PTH100, PTH110
         self._native = _headrace.open_tokenizer(name, grammar or "", words)
         self._dtype = np.dtype(np.uint16 if self._native.vocab_size() <= 65536 else np.uint32)
+        for text in self._native.notices():
+            warn(f"{os.fsdecode(name)}: {text}")
         logger.debug("opened in %.3f s: %s", time.perf_counter() - began, self)
 
     def encode_batch(

@@ -128,6 +128,11 @@ class Tokens:
         return self._native.tokenizer() or None
 
     @property
+    def tokenizer_hash(self) -> str | None:
+        """What tells the tokenizer from others of its name, as :attr:`Tokenizer.hash`; None where no file says it."""
+        return self._native.tokenizer_hash() or None
+
+    @property
     def files(self) -> tuple[FileInfo, ...]:
         """Path and number of tokens of each file, in order."""
         return self._rows.files

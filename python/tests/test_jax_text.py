@@ -111,6 +111,23 @@ def test_settings_that_are_wrong_are_named(corpus: Path, tmp_path: Path) -> None
         load_text_dataset(own, model, None, "llama", 0)
 
 
+def test_tokenizers_are_compared_by_what_they_are(tmp_path: Path) -> None:
+    """One tokenizer may have several names, and several tokenizers one."""
+    text = tmp_path / "a.txt"
+    text.write_text("the reader of the file " * 200)
+    for name in ("gpt2", "mine"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "mine" / "k8.json").write_bytes(files.SMALL.read_bytes())
+    files.write_json(tmp_path / "gpt2" / "tokenizer.json", files.with_pattern(files.small(), files.LLAMA3))
+    hr.tokenize(text, tmp_path / "tokens", tmp_path / "mine" / "k8.json")
+    assert hr.open_tokens(tmp_path / "tokens").tokenizer == "k8"
+    own = {"path": tmp_path / "tokens", "batch_size": 8}
+    loader = load_text_dataset(own, {"maxlen": 16}, None, str(files.SMALL), 0)
+    assert "by its hash" in str(loader)
+    with pytest.raises(hr.InvalidArgumentError, match=r"another tokenizer than .*gpt2.*: theirs is 'k8' with hash"):
+        load_text_dataset(own, {"maxlen": 16}, None, str(tmp_path / "gpt2"), 0)
+
+
 def test_headrace_does_not_import_jax() -> None:
     code = "import sys, headrace; sys.exit('jax' in sys.modules or 'grain' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
+import random
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -185,10 +186,39 @@ def test_names_are_looked_for_and_nothing_is_fetched(tmp_path: Path, monkeypatch
     snapshot = tmp_path / "hub" / "models--gpt2" / "snapshots" / "0123"
     snapshot.mkdir(parents=True)
     (snapshot / "tokenizer.json").write_bytes(files.SMALL.read_bytes())
-    assert hr.Tokenizer("gpt2").name == "gpt2"
+    with pytest.raises(hr.CorruptDataError, match=r'not the vocabulary "gpt2": its hash is .*, of 5000 ids'):
+        hr.Tokenizer("gpt2")
     (tmp_path / "tiktoken").mkdir()
     files.write_ranks(tmp_path / "tiktoken" / "9b5ad71b2ce5302211f9c61530b329a4922fc6a4", files.small())
-    assert (hr.Tokenizer("cl100k_base").grammar, hr.Tokenizer("cl100k_base").end_of_text) == ("cl100k", 100257)
+    with pytest.raises(hr.CorruptDataError, match=r"its SHA-256 is [0-9a-f]{64}, that of the file is 223921b7"):
+        hr.Tokenizer("cl100k_base")
+
+
+def test_added_words_with_holes_get_the_ids_of_tokenizers(tmp_path: Path) -> None:
+    """Tokenizers numbers words without holes, whatever the file says; it warns, and so does this."""
+    rng = random.Random(84)
+    for case in range(20):
+        made = files.small()
+        ids = rng.sample(range(5000, 5040), 4)
+        words = [
+            rng.choice([word for word in made["model"]["vocab"] if word.isalnum() and word.isascii()]),
+            *rng.sample(["<a>", "<bc>", "<d>", "<e>"], 3),
+        ]
+        for word, i in zip(words, ids, strict=True):
+            one = {**made["added_tokens"][0], "content": word, "id": made["model"]["vocab"].get(word, i)}
+            if word not in [added["content"] for added in made["added_tokens"]]:
+                made["added_tokens"].insert(rng.randrange(len(made["added_tokens"]) + 1), one)
+        path = files.write_json(tmp_path / f"{case}.json", made)
+        other = tokenizers.Tokenizer.from_file(str(path))
+        said = {one["content"]: one["id"] for one in made["added_tokens"]}
+        if any(other.token_to_id(text) != i for text, i in said.items()):
+            with pytest.warns(hr.HeadraceWarning, match=r"added words leave holes .*where the file says"):
+                tokenizer = hr.Tokenizer(path)
+        else:
+            tokenizer = hr.Tokenizer(path)
+        assert tokenizer.special == {text: other.token_to_id(text) for text in said}
+        text = "x".join(words)
+        assert tokenizer.encode(text, allow_special=True).tolist() == other.encode(text).ids
 
 
 def test_what_is_not_done_is_refused_by_name(tmp_path: Path) -> None:

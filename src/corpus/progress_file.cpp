@@ -45,7 +45,7 @@ Result<ProgressFile> ProgressFile::lock(const std::string& output_path) {
   while (path.size() > 1 && path.ends_with('/')) path.pop_back();
   path += ".progress";
   const std::string lock_path = path + ".lock";
-  const int descriptor = ::open(lock_path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+  const int descriptor = ::open(lock_path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666);
   if (descriptor < 0) return write_failed(lock_path, "open");
   ProgressFile file(path, descriptor);
   if (::flock(descriptor, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) return file;  // else no locks there

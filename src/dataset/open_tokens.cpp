@@ -58,7 +58,11 @@ Status check_like_first(const TokenFile& first, const TokenFile& file) {
     return differ(fmt::format("tokens are {} here, but {}", file.dtype.name(), first.dtype.name()));
   if (file.vocab_size != first.vocab_size)
     return differ(fmt::format("the vocabulary has {} ids here, but {}", file.vocab_size, first.vocab_size));
-  if (!file.tokenizer.empty() && !first.tokenizer.empty() && file.tokenizer != first.tokenizer)
+  const bool both_hashes = !file.tokenizer_hash.empty() && !first.tokenizer_hash.empty();
+  if (both_hashes && file.tokenizer_hash != first.tokenizer_hash)
+    return differ(fmt::format("the tokenizer is {} (hash {}) here, but {} (hash {})", file.tokenizer,
+                              file.tokenizer_hash, first.tokenizer, first.tokenizer_hash));
+  if (!both_hashes && !file.tokenizer.empty() && !first.tokenizer.empty() && file.tokenizer != first.tokenizer)
     return differ(fmt::format("the tokenizer is {} here, but {}", file.tokenizer, first.tokenizer));
   return {};
 }
@@ -77,7 +81,11 @@ Result<std::vector<TokenFile>> open_files(const std::vector<std::string>& paths,
                            .with_file(path)
                            .with_hint("Give vocab_size= as well."));
     const auto go_on = [&] { return !options.progress || options.progress(files.size() - 1, paths.size()); };
-    if (options.check) HEADRACE_TRY(token_files::check_ids(files.back(), {0, files.back().tokens()}, go_on));
+    if (options.check) {
+      for (const token_files::FileChecksum& one : files.back().checksums)
+        HEADRACE_TRY(token_files::check_file(one, [&](std::uint64_t) { return go_on(); }));
+      HEADRACE_TRY(token_files::check_ids(files.back(), {0, files.back().tokens()}, go_on));
+    }
     if (options.progress && !options.progress(files.size(), paths.size()))
       return Error(ErrorCode::kCancelled, fmt::format("stopped after {} of {} files", files.size(), paths.size()));
   }
@@ -133,6 +141,12 @@ std::string Tokens::kind() const {
 std::string Tokens::tokenizer() const {
   for (const TokenFile& file : impl_->files)
     if (!file.tokenizer.empty()) return file.tokenizer;
+  return {};
+}
+
+std::string Tokens::tokenizer_hash() const {
+  for (const TokenFile& file : impl_->files)
+    if (!file.tokenizer_hash.empty()) return file.tokenizer_hash;
   return {};
 }
 

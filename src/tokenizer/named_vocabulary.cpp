@@ -6,29 +6,32 @@
 #include <vector>
 
 #include "storage/file_system.h"
+#include "tokenizer/known_name.h"
 #include "tokenizer/open_vocabulary.h"
 
 namespace headrace::tokenizing {
 namespace {
 
-struct KnownName {
-  const char* name;
-  const char* ranks;  ///< tiktoken's name of its file: the SHA-1 of where it was fetched from.
-  const char* merges = nullptr;
-  const char* vocab = nullptr;
-  std::vector<std::string> repositories = {};  ///< Hugging Face has it in these.
-};
-
 const std::vector<KnownName>& known_names() {
+  // The SHA-256 are those of tiktoken's openai_public.py; Hugging Face's vocab.json and merges.txt of GPT-2 are the
+  // same files as its encoder.json and vocab.bpe. Its tokenizer.json was written in several forms, of one content.
   static const std::vector<KnownName> names = {
-      {"gpt2",
-       nullptr,
-       "6d1cbeee0f20b3d9449abfede4726ed8212e3aee",
-       "6c7ea1a7e38e3a7f062df639a5b80947f075ffe6",
-       {"models--openai-community--gpt2", "models--gpt2"}},
-      {"r50k_base", "0ea1e91bbb3a60f729a8dc8f777fd2fc07cd8df4"},
-      {"p50k_base", "ec7223a39ce59f226a68acc30dc1af2788490e15"},
-      {"cl100k_base", "9b5ad71b2ce5302211f9c61530b329a4922fc6a4"},
+      {.name = "gpt2",
+       .merges = {"6d1cbeee0f20b3d9449abfede4726ed8212e3aee",
+                  "1ce1664773c50f3e0cc8842619a93edc4624525b728b188a9e0be33b7726adc5"},
+       .vocab = {"6c7ea1a7e38e3a7f062df639a5b80947f075ffe6",
+                 "196139668be63f3b5d6574427317ae82f612a97c5d1cdaf36ed2256dbf636783"},
+       .repositories = {"models--openai-community--gpt2", "models--gpt2"},
+       .hashes = {"4a5503bd773a1cbf552ac241291df873", "0de6104c49cd8b7d1842f0e965c7070e"}},
+      {.name = "r50k_base",
+       .ranks = {"0ea1e91bbb3a60f729a8dc8f777fd2fc07cd8df4",
+                 "306cd27f03c1a714eca7108e03d66b7dc042abe8c258b44c199a7ed9838dd930"}},
+      {.name = "p50k_base",
+       .ranks = {"ec7223a39ce59f226a68acc30dc1af2788490e15",
+                 "94b5ca7dff4d00767bc256fdd1b27e5b17361d7b8a5f968547f9f23eb70d2069"}},
+      {.name = "cl100k_base",
+       .ranks = {"9b5ad71b2ce5302211f9c61530b329a4922fc6a4",
+                 "223921b76ee99bde995b7ff738513eef100fb51d18c93597a113bcffe865b2a7"}},
   };
   return names;
 }
@@ -71,8 +74,17 @@ std::string snapshot_with(const std::string& repository, const std::string& file
   return "";
 }
 
-Result<Vocabulary> renamed(Result<Vocabulary> opened, const std::string& name) {
-  if (opened.ok()) opened->name = name;
+/// What Hugging Face has of a name, or the error that it is another one.
+Result<Vocabulary> checked(Result<Vocabulary> opened, const KnownName& known, const std::string& path) {
+  if (!opened.ok()) return opened;
+  if (std::find(known.hashes.begin(), known.hashes.end(), opened->hash) == known.hashes.end())
+    return std::move(
+        Error(ErrorCode::kCorruptData, fmt::format("this is not the vocabulary \"{}\": its hash is {}, of {} ids",
+                                                   known.name, opened->hash, opened->tokens.size()))
+            .with_file(path)
+            .with_stage("vocabulary")
+            .with_hint("Remove it and fetch it again; a vocabulary of your own is opened by its path."));
+  opened->name = known.name;
   return opened;
 }
 
@@ -99,22 +111,31 @@ Result<Vocabulary> open_named(const std::string& name, const VocabularyWords& wo
     return Error(ErrorCode::kInvalidArgument, fmt::format("\"{}\" has its own grammar and special words: leave the "
                                                           "arguments out",
                                                           name));
+  return open_known(*known, words);
+}
+
+Result<Vocabulary> open_known(const KnownName& known, const VocabularyWords& words) {
   const std::string kept = tiktoken_folder() + "/";
-  if (known->ranks != nullptr && is_there(kept + known->ranks)) return open_ranks(kept + known->ranks, name, words);
-  for (const std::string& repository : known->repositories) {
+  if (known.ranks.key != nullptr && is_there(kept + known.ranks.key))
+    return open_ranks(kept + known.ranks.key, known.name, words, known.ranks.sha256);
+  for (const std::string& repository : known.repositories) {
     if (std::string folder = snapshot_with(repository, "tokenizer.json"); !folder.empty())
-      return renamed(open_json(folder + "tokenizer.json"), name);
+      return checked(open_json(folder + "tokenizer.json"), known, folder + "tokenizer.json");
     if (std::string folder = snapshot_with(repository, "vocab.json");
         !folder.empty() && is_there(folder + "merges.txt"))
-      return renamed(open_pair(folder + "vocab.json", folder + "merges.txt"), name);
+      return checked(open_pair(folder + "vocab.json", folder + "merges.txt"), known, folder);
   }
-  if (known->merges != nullptr && is_there(kept + known->merges) && is_there(kept + known->vocab))
-    return renamed(open_pair(kept + known->vocab, kept + known->merges), name);
-  const std::string looked = known->repositories.empty() ? "" : fmt::format(" or {}", hugging_face_folder());
-  return std::move(Error(ErrorCode::kNotFound, fmt::format("\"{}\" is not in {}{}", name, tiktoken_folder(), looked))
-                       .with_hint(fmt::format("Nothing is fetched by itself. Fetch it once: "
-                                              "python -c \"import tiktoken; tiktoken.get_encoding('{}')\"",
-                                              name)));
+  if (known.merges.key != nullptr && is_there(kept + known.merges.key) && is_there(kept + known.vocab.key)) {
+    auto opened = open_pair(kept + known.vocab.key, kept + known.merges.key, known.vocab.sha256, known.merges.sha256);
+    if (opened.ok()) opened->name = known.name;
+    return opened;
+  }
+  const std::string looked = known.repositories.empty() ? "" : fmt::format(" or {}", hugging_face_folder());
+  return std::move(
+      Error(ErrorCode::kNotFound, fmt::format("\"{}\" is not in {}{}", known.name, tiktoken_folder(), looked))
+          .with_hint(fmt::format("Nothing is fetched by itself. Fetch it once: "
+                                 "python -c \"import tiktoken; tiktoken.get_encoding('{}')\"",
+                                 known.name)));
 }
 
 }  // namespace headrace::tokenizing

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "base/sha256.h"
 #include "storage/file_system.h"
 #include "tokenizer/vocabulary_text.h"
 
@@ -10,12 +11,23 @@ namespace {
 
 constexpr std::uint64_t kMostFileBytes = std::uint64_t{1} << 30;
 
-Result<std::string> read_text(const std::string& path) {
+/// Read a whole file. \param sha256  What it must have; empty: any.
+Result<std::string> read_text(const std::string& path, std::string_view sha256 = {}) {
   HEADRACE_ASSIGN(const auto file, FileSystem::of(path).open(path));
   if (file->size() > kMostFileBytes)
     return std::move(Error(ErrorCode::kUnsupported, "a vocabulary of more than 1 GiB is not read").with_file(path));
   std::string text(file->size(), '\0');
   HEADRACE_TRY(file->read_at(0, std::as_writable_bytes(std::span(text.data(), text.size()))));
+  if (const std::string found = sha256.empty() ? "" : sha256_hex(text); found != sha256)
+    return std::move(
+        Error(ErrorCode::kCorruptData,
+              fmt::format("this is not the file that its name says: its SHA-256 is {}, that of the file is "
+                          "{}",
+                          found, sha256))
+            .with_file(path)
+            .with_stage("vocabulary")
+            .with_hint("A download that was cut off? Remove it and fetch it again; a vocabulary of your "
+                       "own is opened by its path."));
   return text;
 }
 
@@ -35,16 +47,18 @@ std::string part_of(const std::string& path, bool folder) {
 
 struct KnownRanks {
   const char* name;
+  std::size_t count;  ///< Number of ranks, without special words.
   Grammar grammar;
   std::map<std::string, std::uint32_t> special;
 };
 
 const KnownRanks* known_ranks(const std::string& name) {
   static const std::vector<KnownRanks> known = {
-      {"gpt2", Grammar::kGpt2, {{"<|endoftext|>", 50256}}},
-      {"r50k_base", Grammar::kGpt2, {{"<|endoftext|>", 50256}}},
-      {"p50k_base", Grammar::kGpt2, {{"<|endoftext|>", 50256}}},
+      {"gpt2", 50256, Grammar::kGpt2, {{"<|endoftext|>", 50256}}},
+      {"r50k_base", 50256, Grammar::kGpt2, {{"<|endoftext|>", 50256}}},
+      {"p50k_base", 50280, Grammar::kGpt2, {{"<|endoftext|>", 50256}}},
       {"cl100k_base",
+       100256,
        Grammar::kCl100k,
        {{"<|endoftext|>", 100257},
         {"<|fim_prefix|>", 100258},
@@ -85,7 +99,8 @@ Status refuse_words(const VocabularyWords& words, const std::string& path) {
 
 }  // namespace
 
-Result<Vocabulary> open_ranks(const std::string& path, const std::string& name, const VocabularyWords& words) {
+Result<Vocabulary> open_ranks(const std::string& path, const std::string& name, const VocabularyWords& words,
+                              std::string_view sha256) {
   const KnownRanks* known = known_ranks(name);
   std::optional<Grammar> grammar = words.grammar.empty() ? std::nullopt : grammar_named(words.grammar);
   if (!words.grammar.empty() && !grammar)
@@ -97,19 +112,31 @@ Result<Vocabulary> open_ranks(const std::string& path, const std::string& name, 
         Error(ErrorCode::kInvalidArgument, "a file of ranks does not record how text is divided into words")
             .with_file(path)
             .with_hint("Give grammar=\"gpt2\" or grammar=\"cl100k\"."));
-  HEADRACE_ASSIGN(const std::string text, read_text(path));
+  HEADRACE_ASSIGN(const std::string text, read_text(path, sha256));
   const bool default_special = words.special.empty() && known != nullptr;
-  return finished(parse_tiktoken(text, *grammar, default_special ? known->special : words.special), path, name);
+  auto parsed = parse_tiktoken(text, *grammar, default_special ? known->special : words.special);
+  if (parsed.ok() && known != nullptr && parsed->ids.size() != known->count)
+    parsed = std::move(Error(ErrorCode::kCorruptData,
+                             fmt::format("{} has {} ranks, and {} are there", name, known->count, parsed->ids.size()))
+                           .with_hint("A download that was cut off? A vocabulary of your own needs another name."));
+  return finished(std::move(parsed), path, name);
 }
 
 Result<Vocabulary> open_json(const std::string& path) {
   HEADRACE_ASSIGN(const std::string text, read_text(path));
-  return finished(parse_tokenizer_json(text), path, part_of(path, true));
+  std::string name = part_of(path, false);
+  if (name == "tokenizer.json") {  // what every one is called: the folder tells which it is
+    name = part_of(path, true);
+  } else if (name.ends_with(".json")) {
+    name.resize(name.size() - 5);
+  }
+  return finished(parse_tokenizer_json(text), path, name);
 }
 
-Result<Vocabulary> open_pair(const std::string& vocab_path, const std::string& merges_path) {
-  HEADRACE_ASSIGN(const std::string vocab, read_text(vocab_path));
-  HEADRACE_ASSIGN(const std::string merges, read_text(merges_path));
+Result<Vocabulary> open_pair(const std::string& vocab_path, const std::string& merges_path,
+                             std::string_view vocab_sha256, std::string_view merges_sha256) {
+  HEADRACE_ASSIGN(const std::string vocab, read_text(vocab_path, vocab_sha256));
+  HEADRACE_ASSIGN(const std::string merges, read_text(merges_path, merges_sha256));
   return finished(parse_vocab_and_merges(vocab, merges), vocab_path, part_of(vocab_path, true));
 }
 

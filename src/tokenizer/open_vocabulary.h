@@ -3,6 +3,7 @@
 
 #include <map>
 #include <string>
+#include <string_view>
 
 #include "base/result.h"
 #include "tokenizer/vocabulary.h"
@@ -22,14 +23,18 @@ struct VocabularyWords {
 Result<Vocabulary> open_vocabulary(const std::string& path_or_name, const VocabularyWords& words);
 
 /// Open a .tiktoken file. \param name  What its ranks are called, such as "cl100k_base"; says grammar and special words
-/// where they are known.
-Result<Vocabulary> open_ranks(const std::string& path, const std::string& name, const VocabularyWords& words);
+/// where they are known. \param sha256  What the file must have, in hexadecimal digits; empty: any.
+/// Errors: also kCorruptData  it has another, or fewer ranks than those of its name are.
+Result<Vocabulary> open_ranks(const std::string& path, const std::string& name, const VocabularyWords& words,
+                              std::string_view sha256 = {});
 /// Open a tokenizer.json.
 Result<Vocabulary> open_json(const std::string& path);
-/// Open vocab.json with merges.txt, or whatever they are called.
-Result<Vocabulary> open_pair(const std::string& vocab_path, const std::string& merges_path);
+/// Open vocab.json with merges.txt, or whatever they are called. \param vocab_sha256, merges_sha256  As above.
+Result<Vocabulary> open_pair(const std::string& vocab_path, const std::string& merges_path,
+                             std::string_view vocab_sha256 = {}, std::string_view merges_sha256 = {});
 
-/// Open a vocabulary that other libraries keep on this machine. Errors: kNotFound.
+/// Open a vocabulary that other libraries keep on this machine. Errors: kNotFound; kCorruptData  the file that has its
+/// name is another one, such as a download that was cut off.
 Result<Vocabulary> open_named(const std::string& name, const VocabularyWords& words);
 /// Return true if the name is one that open_named() knows.
 bool is_known_name(const std::string& name);

@@ -191,4 +191,8 @@ std::map<std::string, std::uint32_t> Tokenizer::special() const {
   return words;
 }
 
+const std::vector<std::string>& Tokenizer::notices() const {
+  return impl_->vocabulary.notices;
+}
+
 }  // namespace headrace

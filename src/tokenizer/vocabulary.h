@@ -42,6 +42,7 @@ struct Vocabulary {
   bool overlaps_are_open =
       false;              ///< The kind of file does not say which of two added words of one beginning is found.
   std::string hash = {};  ///< Tells it from others: all but the name is in it.
+  std::vector<std::string> notices = {};  ///< What its user should know, a sentence each.
 };
 
 /// Put ids, merges and added words into a vocabulary and fill in what follows from them: byte_ids, pairs, tokens, hash.

@@ -16,6 +16,13 @@ std::string utf8(std::uint32_t code) {
   return {static_cast<char>(0xC0 | code >> 6), static_cast<char>(0x80 | (code & 63))};
 }
 
+Json word(std::uint32_t id, const char* text, const Json& other = Json::object()) {
+  Json made = {{"id", id},        {"content", text},     {"single_word", false}, {"lstrip", false},
+               {"rstrip", false}, {"normalized", false}, {"special", true}};
+  made.update(other);
+  return made;
+}
+
 /// All bytes by their names, "ab" and "abc".
 Json small_file() {
   Json vocab = Json::object();
@@ -28,7 +35,7 @@ Json small_file() {
   vocab["abc"] = 257;
   return {{"normalizer", nullptr},
           {"pre_tokenizer", {{"type", "ByteLevel"}, {"add_prefix_space", false}}},
-          {"added_tokens", Json::array({{{"id", 258}, {"content", "<|endoftext|>"}, {"special", true}}})},
+          {"added_tokens", Json::array({word(258, "<|endoftext|>")})},
           {"model", {{"type", "BPE"}, {"vocab", vocab}, {"merges", {"a b", "ab c"}}}}};
 }
 
@@ -69,7 +76,48 @@ TEST(TokenizerJson, RefusesByNameWhatItDoesNotDo) {
           {{"type", "Sequence"}, {"pretokenizers", Json::array({{{"type", "Digits"}}, {{"type", "ByteLevel"}}, {}})}},
           "sequence");
   refused("/pre_tokenizer", {{"type", "Split"}}, "Split");
-  refused("/added_tokens/0", {{"id", 258}, {"content", "<x>"}, {"special", false}, {"lstrip", true}}, "lstrip");
+  refused("/added_tokens/0", word(258, "<x>", {{"special", false}, {"lstrip", true}}), "lstrip");
+}
+
+TEST(TokenizerJson, RefusesKeysThatAreUnknown) {
+  for (const auto& [object, key] :
+       {std::pair("", "added_tokens"), std::pair("", "normalizer"), std::pair("/model", "ignore_merges"),
+        std::pair("/model", "merges"), std::pair("/pre_tokenizer", "use_regex"),
+        std::pair("/added_tokens/0", "special")}) {
+    Json file = small_file();
+    Json& owner = file[Json::json_pointer(object)];
+    std::string damaged = key;
+    damaged[2] = '_';
+    owner[damaged] = owner.contains(key) ? owner[key] : Json(true);
+    owner.erase(key);
+    const auto read = parse_tokenizer_json(file.dump());
+    ASSERT_FALSE(read.ok()) << damaged;
+    EXPECT_EQ(read.error().code(), ErrorCode::kUnsupported) << read.error().what();
+    EXPECT_NE(read.error().message().find(damaged), std::string::npos) << read.error().what();
+    EXPECT_NE(read.error().message().find(key), std::string::npos) << read.error().what();
+  }
+}
+
+TEST(TokenizerJson, WordsWithoutTheNextIdGetIt) {
+  Json file = small_file();
+  file["added_tokens"].push_back(word(300, "<x>"));
+  file["added_tokens"].push_back(word(301, "<y>"));
+  const Vocabulary read = parse_tokenizer_json(file.dump()).value();
+  EXPECT_EQ(read.added[1].id, 259u);
+  EXPECT_EQ(read.added[2].id, 260u);
+  EXPECT_EQ(read.tokens.size(), 261u);
+  ASSERT_EQ(read.notices.size(), 1u);
+  EXPECT_NE(read.notices[0].find("\"<x>\" is 259, where the file says 300"), std::string::npos) << read.notices[0];
+  EXPECT_TRUE(parse_tokenizer_json(small_file().dump()).value().notices.empty());
+}
+
+TEST(TokenizerJson, FilesWithoutTypeAreBpeIfTheyHaveMerges) {
+  Json file = small_file();
+  const std::string hash = parse_tokenizer_json(file.dump()).value().hash;
+  file["model"].erase("type");
+  EXPECT_EQ(parse_tokenizer_json(file.dump()).value().hash, hash);
+  file["model"].erase("merges");
+  EXPECT_EQ(parse_tokenizer_json(file.dump()).error().code(), ErrorCode::kUnsupported);
 }
 
 TEST(TokenizerJson, RefusesWhatContradictsItself) {
@@ -85,8 +133,18 @@ TEST(TokenizerJson, RefusesWhatContradictsItself) {
   damaged("/model/merges", {7});
   damaged("/model/vocab/abc", 256);
   damaged("/model/vocab/abc", -1);
-  damaged("/added_tokens/0/id", 3);
-  damaged("/added_tokens/1", {{"id", 258}, {"content", "<|pad|>"}});
+  damaged("/model/ignore_merges", "yes");
+  damaged("/model/byte_fallback", 1);
+  damaged("/model/end_of_word_suffix", 1);
+  damaged("/pre_tokenizer/use_regex", "true");
+  damaged("/pre_tokenizer/add_prefix_space", nullptr);
+  damaged("/added_tokens/0/special", nullptr);
+  damaged("/added_tokens/0/lstrip", 0);
+  damaged("/added_tokens", {{"<|endoftext|>", 258}});
+  damaged("/added_tokens/1", word(258, "<|endoftext|>"));
+  damaged("/added_tokens/1", word(3, "abc"));
+  damaged("/added_tokens/1", word(258, "<|pad|>"));
+  damaged("/added_tokens/1", word(3, "<|pad|>"));
   damaged("/added_tokens/0/content", "abc");
   EXPECT_EQ(parse_tokenizer_json("{\"model\"").error().code(), ErrorCode::kCorruptData);
   EXPECT_EQ(parse_tokenizer_json("[]").error().code(), ErrorCode::kCorruptData);

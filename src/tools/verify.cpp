@@ -16,6 +16,7 @@
 #include "tools/inspected_file.h"
 #include "tools/json.h"
 #include "tools/text_table.h"
+#include "tools/token_verification.h"
 
 namespace headrace {
 namespace {
@@ -37,8 +38,11 @@ class Verifier {
   Verifier(std::vector<std::string> files, std::uint32_t threads, const Progress& progress)
       : files_(std::move(files)), threads_(threads), progress_(progress), pool_(threads) {
     for (const std::string& file : files_) {
-      if (const auto status = FileSystem::of(file).status(file); status.ok())
+      if (is_token_data(file)) {
+        total_bytes_ += token_bytes(file);
+      } else if (const auto status = FileSystem::of(file).status(file); status.ok()) {
         total_bytes_ += status->fingerprint.size_bytes;
+      }
     }
   }
 
@@ -71,7 +75,7 @@ class Verifier {
   void tick() {
     ticked_ns_ = now_ns();
     if (!progress_) return;
-    const std::uint64_t done = std::min(total_bytes_, pool_.counts().stored_bytes);
+    const std::uint64_t done = std::min(total_bytes_, counts().stored_bytes);
     if (!progress_(done, total_bytes_)) throw Error(ErrorCode::kCancelled, "stopped before everything was verified");
   }
 
@@ -85,8 +89,32 @@ class Verifier {
     add(std::move(error), is_bad);
   }
 
+  /// Count what was read of tokens besides what the threads decode.
+  [[nodiscard]] DecodePool::Counts counts() const {
+    DecodePool::Counts counts = pool_.counts();
+    counts.pieces += token_counts_.pieces;
+    counts.stored_bytes += token_counts_.stored_bytes;
+    counts.decoded_bytes += token_counts_.stored_bytes;
+    return counts;
+  }
+
+  void verify_token_data(const std::string& path) {
+    const TokenVerification found = verify_tokens(path, [&](std::uint64_t bytes) {
+                                      token_counts_.stored_bytes += bytes;
+                                      tick_in_time();
+                                      return true;
+                                    }).value();
+    token_counts_.pieces += found.pieces;
+    opened_ += found.is_open ? 1 : 0;
+    arrays_ += found.files;
+    if (found.is_open && !found.has_checksums) unchecked_.insert(token_files::kTokensName);
+    for (const Error& error : found.bad) add(error, true);
+    for (const Error& error : found.notes) add(error, false);
+  }
+
   void verify_file(const std::string& path) {
     auto reader = open_file(path);
+    if (is_token_data(path) && (!reader.ok() || path.ends_with(".idx"))) return verify_token_data(path);
     if (!reader.ok()) return add(reader.error().with_file(path), is_bad_file(reader.error().code()));
     ++opened_;
     for (const ArrayInfo& array : (*reader)->arrays()) {
@@ -162,7 +190,7 @@ class Verifier {
   }
 
   std::string text(std::size_t bad_files, std::uint64_t bad_pieces) const {
-    const DecodePool::Counts counts = pool_.counts();
+    const DecodePool::Counts counts = this->counts();
     std::string out;
     std::size_t shown = 0;
     for (const Finding& f : findings_) {
@@ -198,7 +226,7 @@ class Verifier {
   }
 
   std::string json(std::size_t bad_files, std::uint64_t bad_pieces) const {
-    const DecodePool::Counts counts = pool_.counts();
+    const DecodePool::Counts counts = this->counts();
     Json list = Json::array();
     for (const Finding& f : findings_) {
       Json item = error_json(f.error);
@@ -262,6 +290,7 @@ class Verifier {
   std::uint64_t total_bytes_ = 0;
   std::uint64_t number_ = 0;  // of tasks and findings, in the order of files, arrays and rows
   std::uint64_t opened_ = 0, arrays_ = 0, unreadable_ = 0;
+  DecodePool::Counts token_counts_ = {};
   std::uint64_t ticked_ns_ = 0;  // when progress was called last
   double seconds_ = 0;
   struct Absent {

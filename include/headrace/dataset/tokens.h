@@ -20,7 +20,8 @@ struct TokenOptions {
   std::string dtype = {};
   /// How many ids the tokenizer has; 0: nothing is said. The first MiB of each file is compared with it.
   std::uint64_t vocab_size = 0;
-  /// Compare every id with the vocabulary, not the first MiB only: reads all of the files.
+  /// Compare every id with the vocabulary, not the first MiB only, and files with the checksums that they have: reads
+  /// all of the files.
   bool check = false;
   /// Called after a file was opened, and while ids are checked, with how many are done and how many there are; false
   /// stops with kCancelled. May be empty.
@@ -47,6 +48,8 @@ class Tokens {
   [[nodiscard]] std::uint64_t vocab_size() const;
   /// Return the name of the tokenizer, where the files say one; else it is empty.
   [[nodiscard]] std::string tokenizer() const;
+  /// Return what tells the tokenizer from others of its name, where the files say it; else it is empty.
+  [[nodiscard]] std::string tokenizer_hash() const;
   /// Return the tokens as a data set: one field "tokens", a number a row. windows() makes samples of them.
   [[nodiscard]] const Dataset& rows() const;
   /// Return a data set whose samples are the documents: one ragged field "tokens". Reads the indexes of all files, and

@@ -84,6 +84,8 @@ class Tokenizer {
   [[nodiscard]] std::optional<std::uint32_t> end_of_text() const;
   /// Return the special words and their ids.
   [[nodiscard]] std::map<std::string, std::uint32_t> special() const;
+  /// Return what its user should know, a sentence each, such as ids that the file has otherwise.
+  [[nodiscard]] const std::vector<std::string>& notices() const;
 
  private:
   friend class TextEncoder;

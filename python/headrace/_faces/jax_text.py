@@ -13,8 +13,9 @@ from headrace._faces.jax_loader import Loader
 from headrace._faces.old_knobs import table
 from headrace._support.checks import invalid, whole_number
 from headrace._support.logging import logger
-from headrace.errors import UnknownArgumentError
+from headrace.errors import FileMissingError, InvalidArgumentError, UnknownArgumentError, UnsupportedError
 from headrace.text import open_text
+from headrace.tokenizer import Tokenizer
 from headrace.tokens import Tokens, open_tokens
 from headrace.transforms import Cast
 
@@ -256,13 +257,29 @@ def _compare_tokenizer(configs: _Configs, tokens: Tokens, is_text: bool) -> None
     if is_text:
         configs.became("tokenizer_name", name, "the text was tokenised with it, once, into the cache directory")
         return
-    if tokens.tokenizer and tokens.tokenizer != name:
+    configs.became("tokenizer_name", name, _as_files_say(str(name), tokens))
+
+
+def _as_files_say(name: str, tokens: Tokens) -> str:
+    """Compare a tokenizer with the one that files name: by what it is, or, where that is unknown, by its name."""
+    hint = "Give the files of that tokenizer, or that tokenizer."
+    try:
+        opened = Tokenizer(name) if tokens.tokenizer_hash else None
+    except (FileMissingError, InvalidArgumentError, UnsupportedError):
+        opened = None  # such as a name of Hugging Face's
+    if opened is not None:
+        if opened.hash == tokens.tokenizer_hash:
+            return "the tokenizer of the files, by its hash"
         raise invalid(
-            f"the files were tokenised by {tokens.tokenizer!r}, and tokenizer_name is {name!r}",
-            "Give the files of that tokenizer, or their tokenizer's name.",
+            f"the files were tokenised by another tokenizer than {name!r}: theirs is {tokens.tokenizer!r} with hash "
+            f"{tokens.tokenizer_hash}, this one's is {opened.hash}",
+            hint,
         )
-    text = "what the files say" if tokens.tokenizer else "the files do not say theirs, so nothing was compared"
-    configs.became("tokenizer_name", name, text)
+    if tokens.tokenizer and tokens.tokenizer != name:
+        raise invalid(f"the files were tokenised by {tokens.tokenizer!r}, and tokenizer_name is {name!r}", hint)
+    if tokens.tokenizer_hash:
+        return "the name that the files have; it was not found here, so nothing else was compared"
+    return "what the files say" if tokens.tokenizer else "the files do not say theirs, so nothing was compared"
 
 
 def _tell_epochs(configs: _Configs, loader: Loader) -> None:

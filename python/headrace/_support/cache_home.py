@@ -17,7 +17,7 @@ def cache_home(kind: str) -> Path:
     if chosen != "off" and (chosen or xdg.startswith("/") or home.startswith("/")):
         root = Path(chosen).absolute() if chosen else Path(xdg or f"{home}/.cache") / "headrace"
         with contextlib.suppress(OSError):
-            (root / kind).mkdir(parents=True, exist_ok=True)
+            (root / kind).mkdir(mode=0o700, parents=True, exist_ok=True)
         if os.access(root / kind, os.W_OK):
             return root / kind
     folder = tempfile.mkdtemp(prefix=f"headrace-{kind}-")

@@ -1,10 +1,14 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "base/crc32c.h"
 #include "format/npy/npy_header.h"
 #include "format/tokens/byte_sink.h"
+#include "format/tokens/file_checksum.h"
 #include "format/tokens/output_formats.h"
 #include "format/tokens/output_place.h"
 
@@ -19,22 +23,40 @@ class NumberFile {
     HEADRACE_TRY(sink_.create(path));
     return sink_.write(std::string_view(header(0)));  // as long as that of any number
   }
-  Status reopen(const std::string& path, DType dtype, std::uint64_t size) {
+  /// Go on with a file that had this many bytes, header and all. Errors: kCorruptData  its numbers are others than
+  /// those of the checkpoint.
+  Status reopen(const std::string& path, DType dtype, const nlohmann::json& checkpoint) {
     dtype_ = dtype;
-    return sink_.reopen(path, size);
+    const auto size = checkpoint.at("bytes").get<std::uint64_t>(), start = std::uint64_t{header(0).size()};
+    HEADRACE_TRY(sink_.reopen(path, size));
+    HEADRACE_ASSIGN(crc_, crc32c_of(path, start, size - std::min(size, start)));
+    const auto was = checkpoint.at("crc32c").get<std::uint32_t>();
+    return crc_ == was ? Status() : bytes_changed(path, crc_, was);
   }
-  Status close(std::uint64_t numbers) {
+  Status write(std::span<const std::byte> numbers) {
+    crc_ = crc32c(numbers, crc_);
+    return sink_.write(numbers);
+  }
+  /// Bring what was written to the disk. \return What reopen() needs.
+  Result<nlohmann::json> checkpoint() {
+    HEADRACE_TRY(sink_.save());
+    return nlohmann::json{{"bytes", sink_.size()}, {"crc32c", crc_}};
+  }
+  /// \return The checksum of the file.
+  Result<std::uint32_t> close(std::uint64_t numbers) {
     const std::string whole = header(numbers);
     if (whole.size() != header(0).size()) return Error(ErrorCode::kInternal, "a header grew beyond its place");
+    const std::uint64_t size = sink_.size() - whole.size();
     HEADRACE_TRY(sink_.rewrite_start(whole));
-    return sink_.close();
+    HEADRACE_TRY(sink_.close());
+    return crc32c_combine(crc32c(std::as_bytes(std::span(whole))), crc_, size);
   }
-  ByteSink& sink() { return sink_; }
 
  private:
   [[nodiscard]] std::string header(std::uint64_t numbers) const { return npy_header(dtype_, {{numbers}}); }
   DType dtype_ = {};
   ByteSink sink_;
+  std::uint32_t crc_ = 0;  ///< CRC-32C of the numbers.
 };
 
 struct OpenShard {
@@ -58,8 +80,7 @@ class FolderOutput final : public TokenOutput {
   }
   Status resume(const nlohmann::json& checkpoint) {
     HEADRACE_TRY(place_.take_back());
-    for (const nlohmann::json& one : checkpoint.at("shards"))
-      add_shard(one.at("tokens").get<std::uint64_t>(), one.at("documents").get<std::uint64_t>());
+    for (const nlohmann::json& one : checkpoint.at("shards")) HEADRACE_TRY(take_shard(one));
     is_full_ = checkpoint.at("is_full").get<bool>();
     for (std::size_t next = manifest_.shards.size();; ++next) {  // what was begun behind the checkpoint
       const TokenShard later = named(next);
@@ -67,18 +88,17 @@ class FolderOutput final : public TokenOutput {
       remove_quietly(inside(later.file));
       remove_quietly(inside(later.ends));
     }
-    if (!checkpoint.contains("numbers_bytes")) return {};
+    if (!checkpoint.contains("numbers")) return {};
     open_ = std::make_unique<OpenShard>();
     const TokenShard& shard = manifest_.shards.back();
-    HEADRACE_TRY(open_->numbers.reopen(inside(shard.file), manifest_.dtype,
-                                       checkpoint.at("numbers_bytes").get<std::uint64_t>()));
-    return open_->ends.reopen(inside(shard.ends), kEndType, checkpoint.at("ends_bytes").get<std::uint64_t>());
+    HEADRACE_TRY(open_->numbers.reopen(inside(shard.file), manifest_.dtype, checkpoint.at("numbers")));
+    return open_->ends.reopen(inside(shard.ends), kEndType, checkpoint.at("ends"));
   }
   Status write(std::span<const std::byte> numbers) override {
     if (numbers.empty()) return {};
     if (is_full_) HEADRACE_TRY(end_shard());
     if (!open_) HEADRACE_TRY(begin_shard());
-    return open_->numbers.sink().write(numbers);
+    return open_->numbers.write(numbers);
   }
   Status end_document(std::uint64_t tokens) override {
     if (!open_) HEADRACE_TRY(begin_shard());
@@ -86,7 +106,9 @@ class FolderOutput final : public TokenOutput {
     shard.tokens += tokens;
     ++shard.documents;
     is_full_ = shard.tokens >= shard_tokens_;
-    return open_->ends.sink().write_number(shard.tokens);
+    std::array<std::byte, 8> end;
+    for (std::size_t i = 0; i < end.size(); ++i) end[i] = static_cast<std::byte>(shard.tokens >> 8 * i & 0xFF);
+    return open_->ends.write(end);
   }
   Status finish() override {
     if (open_) HEADRACE_TRY(end_shard());
@@ -100,13 +122,15 @@ class FolderOutput final : public TokenOutput {
   }
   Result<std::string> checkpoint() override {
     nlohmann::json state{{"shards", nlohmann::json::array()}, {"is_full", is_full_}};
-    for (const TokenShard& shard : manifest_.shards)
+    for (const TokenShard& shard : manifest_.shards) {
       state["shards"].push_back({{"tokens", shard.tokens}, {"documents", shard.documents}});
+      if (!shard.crc32c) continue;  // the open one
+      state["shards"].back()["crc32c"] = *shard.crc32c;
+      state["shards"].back()["ends_crc32c"] = *shard.ends_crc32c;
+    }
     if (open_) {
-      HEADRACE_TRY(open_->numbers.sink().save());
-      HEADRACE_TRY(open_->ends.sink().save());
-      state["numbers_bytes"] = open_->numbers.sink().size();
-      state["ends_bytes"] = open_->ends.sink().size();
+      HEADRACE_ASSIGN(state["numbers"], open_->numbers.checkpoint());
+      HEADRACE_ASSIGN(state["ends"], open_->ends.checkpoint());
     }
     return state.dump();
   }
@@ -123,6 +147,16 @@ class FolderOutput final : public TokenOutput {
     shard.documents = documents;
     return shard;
   }
+  /// Take what a checkpoint says of a shard. Errors: kCorruptData  a file of one that was whole is another now; those
+  /// of reading it.
+  Status take_shard(const nlohmann::json& said) {
+    TokenShard& shard = add_shard(said.at("tokens").get<std::uint64_t>(), said.at("documents").get<std::uint64_t>());
+    if (!said.contains("crc32c")) return {};
+    shard.crc32c = said.at("crc32c").get<std::uint32_t>();
+    shard.ends_crc32c = said.at("ends_crc32c").get<std::uint32_t>();
+    HEADRACE_TRY(check_file({inside(shard.file), *shard.crc32c}));
+    return check_file({inside(shard.ends), *shard.ends_crc32c});
+  }
   Status begin_shard() {
     const TokenShard& shard = add_shard(0, 0);
     open_ = std::make_unique<OpenShard>();
@@ -130,10 +164,10 @@ class FolderOutput final : public TokenOutput {
     return open_->ends.create(inside(shard.ends), kEndType);
   }
   Status end_shard() {
-    const TokenShard& shard = manifest_.shards.back();
+    TokenShard& shard = manifest_.shards.back();
     is_full_ = false;
-    HEADRACE_TRY(open_->numbers.close(shard.tokens));
-    HEADRACE_TRY(open_->ends.close(shard.documents));
+    HEADRACE_ASSIGN(shard.crc32c, open_->numbers.close(shard.tokens));
+    HEADRACE_ASSIGN(shard.ends_crc32c, open_->ends.close(shard.documents));
     open_.reset();
     return {};
   }

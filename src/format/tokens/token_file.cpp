@@ -88,7 +88,10 @@ Status set_shard(TokenFile& out, const TokenManifest& manifest, const TokenShard
   out.kind = FileKind::kHeadrace;
   out.vocab_size = manifest.vocab_size;
   out.tokenizer = manifest.tokenizer;
+  out.tokenizer_hash = manifest.tokenizer_hash;
   const std::string folder = folder_of(out.path);
+  if (shard.crc32c) out.checksums.push_back({out.path, *shard.crc32c});
+  if (shard.ends_crc32c) out.checksums.push_back({path_in(folder, shard.ends), *shard.ends_crc32c});
   if (out.dtype != manifest.dtype || out.tokens() != shard.tokens)
     return refused_file(ErrorCode::kCorruptData, out.path,
                         fmt::format("{} tokens of {}, and the manifest says {} of {}", out.tokens(), out.dtype.name(),

@@ -8,10 +8,12 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 #include "format/format_reader.h"
 #include "format/tokens/document_index.h"
+#include "format/tokens/file_checksum.h"
 #include "format/tokens/token_manifest.h"
 
 namespace headrace::token_files {
@@ -43,6 +45,8 @@ struct TokenFile {
   std::shared_ptr<const DocumentIndex> documents = nullptr;  ///< Null: nothing says where documents end.
   std::uint64_t vocab_size = 0;                              ///< As said, or as the files say; 0: nothing says it.
   std::string tokenizer = {};                                ///< Its name; empty: nothing says it.
+  std::string tokenizer_hash = {};                           ///< What tells it from others of the name, or empty.
+  std::vector<FileChecksum> checksums = {};                  ///< CRC-32C that the files must have, where said.
   std::string notice = {};                                   ///< What should be known of it; empty: nothing.
   [[nodiscard]] std::uint64_t tokens() const { return array->info().rows(); }
 };

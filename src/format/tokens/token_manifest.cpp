@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <nlohmann/json.hpp>
 
+#include "base/crc32c.h"
 #include "format/npy/manifest_text.h"
 #include "format/tokens/token_type.h"
 #include "storage/file_system.h"
@@ -14,6 +16,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+constexpr const char* kChecksum = "crc32c";
+constexpr const char* kEndsChecksum = "ends_crc32c";
 constexpr std::uint64_t kMostManifestBytes = std::uint64_t{64} << 20;  // half a million shards
 
 Error manifest_wrong(std::string what) {
@@ -42,6 +46,44 @@ Result<std::string> text_in(const Json& object, const char* key) {
   return manifest_wrong(fmt::format("\"{}\" is no text", key));
 }
 
+std::string hex_of(std::uint32_t crc) {
+  return fmt::format("{:08x}", crc);
+}
+
+/// A checksum; nullopt where it is missing or null.
+Result<std::optional<std::uint32_t>> checksum_in(const Json& object, const char* key) {
+  HEADRACE_ASSIGN(const std::string text, text_in(object, key));
+  if (text.empty()) return std::optional<std::uint32_t>();
+  std::uint32_t crc = 0;
+  const char* last = text.data() + text.size();
+  const auto read = std::from_chars(text.data(), last, crc, 16);
+  if (read.ec != std::errc() || read.ptr != last || text.size() != 8)
+    return manifest_wrong(fmt::format("\"{}\" is \"{}\", where 8 hexadecimal digits are expected", key, text));
+  return std::optional(crc);
+}
+
+std::string dumped(const Json& json) {
+  return json.dump(1, ' ', false, Json::error_handler_t::replace);
+}
+
+/// The checksum of a manifest without its checksum.
+std::uint32_t checksum_of(const Json& json) {
+  const std::string text = dumped(json);
+  return crc32c(std::as_bytes(std::span(text)));
+}
+
+/// Compare a manifest with its checksum, if it has one.
+Status check_manifest(Json json) {
+  HEADRACE_ASSIGN(const auto said, checksum_in(json, kChecksum));
+  if (!said) return {};
+  json.erase(kChecksum);
+  if (const std::uint32_t found = checksum_of(json); found != *said)
+    return std::move(
+        manifest_wrong(fmt::format("its checksum is {}, and that of its content {}", hex_of(*said), hex_of(found)))
+            .with_hint("Was it damaged? If it was changed by hand, remove its last entry, \"crc32c\"."));
+  return {};
+}
+
 Result<TokenShard> parse_shard(const Json& entry, std::size_t number) {
   if (!entry.is_object()) return manifest_wrong(fmt::format("shard {} is no object", number));
   TokenShard shard;
@@ -49,6 +91,8 @@ Result<TokenShard> parse_shard(const Json& entry, std::size_t number) {
   HEADRACE_ASSIGN(shard.ends, text_in(entry, "ends"));
   HEADRACE_ASSIGN(shard.tokens, number_in(entry, "tokens"));
   HEADRACE_ASSIGN(shard.documents, number_in(entry, "documents", 0));
+  HEADRACE_ASSIGN(shard.crc32c, checksum_in(entry, kChecksum));
+  HEADRACE_ASSIGN(shard.ends_crc32c, checksum_in(entry, kEndsChecksum));
   if (!is_plain_file_name(shard.file) || !(shard.ends.empty() || is_plain_file_name(shard.ends)))
     return manifest_wrong(fmt::format("shard {} names no file of the folder", number));
   return shard;
@@ -62,6 +106,8 @@ std::string manifest_text(const TokenManifest& manifest) {
   for (const TokenShard& shard : manifest.shards) {
     Json entry = {{"file", shard.file}, {"ends", nullptr}, {"tokens", shard.tokens}, {"documents", shard.documents}};
     if (!shard.ends.empty()) entry["ends"] = shard.ends;
+    if (shard.crc32c) entry[kChecksum] = hex_of(*shard.crc32c);
+    if (shard.ends_crc32c) entry[kEndsChecksum] = hex_of(*shard.ends_crc32c);
     shards.push_back(std::move(entry));
     tokens += shard.tokens;
     documents += shard.documents;
@@ -79,7 +125,8 @@ std::string manifest_text(const TokenManifest& manifest) {
   if (!manifest.tokenizer.empty() || !manifest.tokenizer_hash.empty())
     json["tokenizer"] = {{"name", manifest.tokenizer}, {"hash", manifest.tokenizer_hash}};
   if (manifest.end_of_text) json["end_of_text"] = *manifest.end_of_text;
-  return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+  json[kChecksum] = hex_of(checksum_of(json));
+  return dumped(json) + "\n";
 }
 
 Result<TokenManifest> parse_token_manifest(std::string_view text) {
@@ -93,6 +140,7 @@ Result<TokenManifest> parse_token_manifest(std::string_view text) {
     return std::move(Error(ErrorCode::kUnsupported,
                            fmt::format("version {} of the format, {} is known", version, TokenManifest::kFormatVersion))
                          .with_stage("manifest"));
+  HEADRACE_TRY(check_manifest(json));
   TokenManifest manifest;
   HEADRACE_ASSIGN(const std::string dtype, text_in(json, "dtype"));
   const std::optional<DType> type = token_type(dtype);

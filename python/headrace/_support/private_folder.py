@@ -1,0 +1,73 @@
+"""Folders of a cache that are one user's alone: what lies in them is trusted as long as it is unchanged."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from headrace import _headrace
+from headrace.errors import PermissionDeniedError
+
+_OWN = "Give cache= a folder of your own."
+
+
+class PrivateFolder:
+    """A folder that this user alone may enter, and that says of one thing in it whether it is as it was left.
+
+    Args:
+        path: The folder; it is made if it is missing, in a folder that may be anyone's.
+
+    Raises:
+        PermissionDeniedError: It belongs to another user, who could have put anything into it; or it cannot be made.
+    """
+
+    def __init__(self, path: Path) -> None:
+        """Make the folder, or take it over."""
+        self.path = path
+        try:
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            with suppress(FileExistsError):
+                path.mkdir(mode=0o700)
+            status = path.lstat()
+            if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid():
+                whose = f"it belongs to user {status.st_uid}" if stat.S_ISDIR(status.st_mode) else "it is no directory"
+                raise _refused(path, f"{whose}, and what is in it would be used as it is")
+            if status.st_mode & 0o077:
+                path.chmod(0o700)
+        except PermissionDeniedError:
+            raise
+        except OSError as error:
+            raise _refused(path, f"it cannot be made: {error.strerror}") from None
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Hold the folder's lock, for which other processes wait."""
+        lock = os.open(self.path / "lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(lock)
+
+    def is_as_left(self, name: str) -> bool:
+        """Return whether ``name`` in the folder is what :meth:`leave` saw: the same files, of the same dates."""
+        with suppress(OSError, UnicodeDecodeError):
+            return (self.path / f"{name}.version").read_text() == self._version(name)
+        return False
+
+    def leave(self, name: str) -> None:
+        """Note that ``name`` in the folder is right as it is now."""
+        next_file = self.path / f"{name}.version.next"
+        next_file.write_text(self._version(name) or "")
+        next_file.replace(self.path / f"{name}.version")
+
+    def _version(self, name: str) -> str | None:
+        return _headrace.version_text(os.fsencode(self.path / name))
+
+
+def _refused(path: Path, why: str) -> PermissionDeniedError:
+    return PermissionDeniedError(f"{path}: {why}. {_OWN}", message=why, file=str(path), stage="cache", hint=_OWN)
