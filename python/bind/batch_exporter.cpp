@@ -84,19 +84,27 @@ void delete_capsule(PyObject* capsule) {
 BatchExporter::BatchExporter(const std::vector<Field>& fields, Framework framework, BatchFormat format,
                              std::uint64_t usual_rows)
     : framework_(framework), format_(format), usual_rows_(usual_rows) {
+  set_fields(fields);
+}
+
+void BatchExporter::set_fields(const std::vector<Field>& fields) {
   const nb::module_ numpy = nb::module_::import_("numpy");
   make_ = numpy.attr("ndarray");
-  if (framework == Framework::kTorch) {
+  std::vector<Column> columns;
+  std::vector<std::optional<Column>> offsets;
+  if (framework_ == Framework::kTorch) {
     const nb::module_ torch = nb::module_::import_("torch");
     for (const Field& field : fields) check_torch_has(torch, field);
     make_ = nb::module_::import_("torch.utils.dlpack").attr("from_dlpack");
   }
   for (const Field& field : fields) {
-    columns_.push_back(column_of(numpy, field));
+    columns.push_back(column_of(numpy, field));
     const bool ragged = field.dims.is_ragged();
-    offsets_.emplace_back();
-    if (ragged) offsets_.back() = column_of(numpy, {field.name + ".offsets", "", {DType::Kind::kInt, 8}, {}, {}});
+    offsets.emplace_back();
+    if (ragged) offsets.back() = column_of(numpy, {field.name + ".offsets", "", {DType::Kind::kInt, 8}, {}, {}});
   }
+  columns_ = std::move(columns);
+  offsets_ = std::move(offsets);
 }
 
 BatchExporter::Column BatchExporter::column_of(const nb::module_& numpy, const Field& field) const {

@@ -30,11 +30,17 @@ class BatchExporter {
   /// Errors: kUnsupported for an element type that the framework does not have.
   BatchExporter(const std::vector<Field>& fields, Framework framework, BatchFormat format, std::uint64_t usual_rows);
 
+  /// Take other fields, if they are as many others: a loader's later batches may have "_weight", and others not.
+  void follow(const std::vector<Field>& fields) {
+    if (fields.size() != columns_.size()) set_fields(fields);
+  }
+
   /// A dict in field order, or a tuple. Behind a ragged field "x" comes "x.offsets", int64: where each sample's rows
   /// begin in it, and at last how many there are; not where samples are filled up to one length.
   [[nodiscard]] nb::object operator()(const Batch& batch) const;
 
  private:
+  void set_fields(const std::vector<Field>& fields);
   struct Column {
     nb::str key;
     std::string name;

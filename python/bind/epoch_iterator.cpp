@@ -14,7 +14,7 @@ nb::object EpochIterator::next() {
   handle_->check_process();
   if (finished_) throw nb::stop_iteration();
   if (!handle_->is_mine()) handle_->count_batch();
-  return handle_->exporter()(next_batch());  // other libraries' Python: without the turn
+  return handle_->exported(next_batch());  // other libraries' Python: without the turn
 }
 
 Batch EpochIterator::next_batch() {

@@ -30,7 +30,11 @@ class LoaderHandle : public std::enable_shared_from_this<LoaderHandle> {
   ~LoaderHandle();
 
   Loader& loader() { return loader_; }
-  [[nodiscard]] const BatchExporter& exporter() const { return exporter_; }
+  /// Return a batch as Python has it.
+  [[nodiscard]] nb::object exported(const Batch& batch) {
+    exporter_.follow(batch.fields());
+    return exporter_(batch);
+  }
 
   /// Start the next epoch.
   Loader::Epoch start_epoch();

@@ -70,7 +70,7 @@ nb::object batch_again(LoaderHandle& self, std::uint64_t epoch, std::uint64_t st
     const Turn turn(self, "batch()");
     return without_gil([&] { return self.loader().batch(epoch, step, list.rows, list.batch_rows); });
   };
-  return self.exporter()(make());
+  return self.exported(make());
 }
 
 /// \param copies  None; or what was measured of copies to a device: a value for each field of Report::ToDevice.

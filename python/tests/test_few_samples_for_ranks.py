@@ -72,6 +72,35 @@ def test_an_epoch_that_goes_on_with_other_ranks_has_weights_where_it_needs_them(
     assert sorted(seen) == list(range(21))
 
 
+@pytest.mark.parametrize("live", [False, True])
+@pytest.mark.parametrize("framework", ["numpy", "torch"])
+@pytest.mark.parametrize("world, batch", [(3, 1), (3, 7), (5, 2), (4, 2)])
+def test_only_the_rest_of_an_epoch_may_need_weights(
+    tmp_path: Path, world: int, batch: int, framework: str, live: bool
+) -> None:
+    """A whole epoch of 30 rows can be divided, or cannot; what is left after 8 of them is another thing."""
+    if framework == "torch":
+        pytest.importorskip("torch", reason="torch is not installed")
+    path = _write(tmp_path / "a.h5", 30)
+    words = {"shuffle": True, "seed": 1}
+    with hr.Loader(path, 8, **words) as loader:
+        seen = next(iter(loader))["id"].tolist()
+        state = loader.state_dict()
+    weights = 0 < 22 % (world * batch) < world
+    for rank in range(world):
+        with hr.Loader(path, batch, rank=rank, world_size=world, framework=framework, **words) as loader:
+            if live:
+                next(iter(loader))
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", hr.HeadraceWarning)
+                loader.load_state_dict(state)
+                batches = [{k: np.array(v) for k, v in b.items()} for b in loader]
+            assert all(list(b) == ["id", "run", "x", *["_weight"] * weights] for b in batches)
+            for b in batches:
+                seen += b["id"][b["_weight"] > 0].tolist() if weights else b["id"].tolist()
+    assert sorted(seen) == list(range(30))
+
+
 def test_groups_likewise(tmp_path: Path) -> None:
     path = _write(tmp_path / "a.h5", 20)
     ranks = _epoch(path, 2, group_by="run", max_items=4)  # five batches for two ranks

@@ -248,3 +248,36 @@ def test_what_is_read_ahead_before_the_first_batch_does_not_count(windows: hr.Da
     assert batches.get_state() == before == loader.state_dict()
     batches.set_state(before)
     same(list(batches), expected(windows, 2, shuffle=True))
+
+
+@pytest.mark.parametrize("ahead", [0, 2])
+def test_a_state_behind_the_last_epoch_has_none_left(windows: hr.Dataset, ahead: int) -> None:
+    """A job that is started again after its last checkpoint trains no more; one with more epochs does."""
+
+    def loader(epochs: int | None) -> Loader:
+        return Loader(windows, BATCH, shuffle=True, num_epochs=epochs, ahead=ahead)
+
+    batches = iter(loader(3))
+    for _ in range(3 * STEPS):
+        next(batches)
+    for state in (batches.get_state(), json.loads(batches.get_state().decode())):
+        again = loader(3)
+        again.load_state_dict(state)
+        assert again.state_dict() == state
+        assert list(again) == []
+        same([next(iter(again))], expected(windows, 4, shuffle=True)[3 * STEPS : 3 * STEPS + 1])  # asked for once more
+        live = iter(loader(3))
+        live.set_state(state)
+        assert next(live, None) is None
+        more = loader(4)
+        more.load_state_dict(state)
+        same(list(more), expected(windows, 4, shuffle=True)[3 * STEPS :])
+        one = loader(1)
+        one.load_state_dict(state)
+        assert list(one) == []
+    endless = iter(loader(None))
+    endless.set_state(batches.get_state())
+    same([next(endless)], expected(windows, 4, shuffle=True)[3 * STEPS : 3 * STEPS + 1])
+    plain = hr.Loader(windows, BATCH, shuffle=True, drop_last=True)
+    plain.load_state_dict(batches.get_state())
+    assert plain.state_dict()["epoch"] == 3

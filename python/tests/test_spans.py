@@ -308,7 +308,7 @@ def test_keys_that_are_none(tmp_path: Path) -> None:
         return path
 
     back = written("back", [4, 4, 7, 7, 7, 4])
-    with pytest.raises(hr.CorruptDataError, match=r"the key 4 stands at rows 0 to 1 and comes back at rows 5 to 5"):
+    with pytest.raises(hr.CorruptDataError, match=r"the key 4 stands at rows 0 to 1 and comes back at row 5"):
         hr.open(back, ["x"], sample_by="key")
     nan = written("nan", [1.0, 1.0, np.nan])
     with pytest.raises(hr.CorruptDataError, match="the key of row 2 is NaN or no whole number"):

@@ -103,3 +103,34 @@ def test_patches_of_a_class_have_its_very_number(tmp_path: Path, dtype: str) -> 
     for wrong in (2**64, -(2**63) - 1, 1.5, "mito", np.nan):
         with pytest.raises(hr.InvalidArgumentError, match="balance"):
             volume.patches((4, 4, 4), 20, balance={"l": [wrong]})
+
+
+@pytest.mark.parametrize("dtype", EDGES)
+def test_clip_is_exact(tmp_path: Path, dtype: str) -> None:
+    """Values inside of the range stay what they are, and bounds are themselves."""
+    values = EDGES[dtype]
+    ds = _open(tmp_path / "a.h5", np.array(values, dtype))
+    least, most = np.iinfo(dtype).min, np.iinfo(dtype).max
+    bounds: list[int | float | None] = [None, *values, -1.5, 0.5, 2.0**53]
+    for low in bounds:
+        for high in bounds:
+            wanted = [max(v, least if low is None else int(low)) for v in values]
+            wanted = [min(v, most if high is None else int(high)) for v in wanted]
+            if low is not None and high is not None and float(low) > float(high):
+                with pytest.raises(hr.InvalidArgumentError):
+                    ds.map(T.Clip("y", low, high))
+            elif low is not None and high is not None and low > high:
+                continue  # equal as float64
+            elif high is not None and high < least:
+                with pytest.raises(hr.InvalidArgumentError, match="lies from"):
+                    ds.map(T.Clip("y", low, high))
+            else:
+                assert ds.map(T.Clip("y", low, high))["y"][:].tolist() == wanted, (low, high)
+    with pytest.raises(hr.InvalidArgumentError, match="lies from"):
+        ds.map(T.Clip("y", 2.0**64))
+
+
+def test_an_exact_cast_is_for_integers(tmp_path: Path) -> None:
+    ds = _open(tmp_path / "a.h5", np.array(EDGES["i8"]))
+    with pytest.raises(hr.InvalidArgumentError, match="exact=True is for integers, and float32"):
+        ds.map(T.Cast("y", "float32", exact=True))

@@ -9,6 +9,7 @@
 #include <string>
 #include <utility>
 
+#include "base/number_text.h"
 #include "dataset/column_runs.h"
 #include "dataset/refuse.h"
 
@@ -89,75 +90,176 @@ std::uint64_t column_of(const Field& field, std::optional<std::uint64_t> column)
   return *column;
 }
 
-/// Throws where a key comes back. \param first_rows  Of the file's runs. \param rows  Of the file.
-template <class Keys>
-void check_unique(const Keys& read, const std::vector<typename Keys::Key>& keys,
-                  const std::vector<std::uint64_t>& first_rows, const FileEntry& file, const std::string& field) {
-  if (std::ranges::is_sorted(keys, std::less_equal<>{})) return;  // strictly ascending, as they mostly are
+/// Two runs of one key, the earlier first; nullopt: no key comes back.
+template <class Key>
+std::optional<std::pair<std::uint32_t, std::uint32_t>> find_returning(const std::vector<Key>& keys) {
+  if (std::ranges::is_sorted(keys, std::less_equal<>{})) return std::nullopt;  // strictly ascending, as they mostly are
   std::vector<std::uint32_t> order(keys.size());
   std::iota(order.begin(), order.end(), 0U);
   std::ranges::stable_sort(
       order, {}, [&](std::uint32_t run) -> const auto& { return keys[run]; });
-  for (std::size_t i = 1; i < order.size(); ++i) {
-    if (keys[order[i]] != keys[order[i - 1]]) continue;
-    const auto place = [&](std::uint32_t run) {
-      const std::uint64_t end = run + 1 < first_rows.size() ? first_rows[run + 1] : file.rows;
-      return fmt::format("rows {} to {}", first_rows[run], end - 1);
-    };
-    throw Error(ErrorCode::kCorruptData, fmt::format("the key {} stands at {} and comes back at {}",
-                                                     read.shown(keys[order[i]]), place(order[i - 1]), place(order[i])))
-        .with_file(file.path)
-        .with_field(field)
-        .with_hint("Rows of one sample must stand together: sort the file by its key.");
+  for (std::size_t i = 1; i < order.size(); ++i)
+    if (keys[order[i]] == keys[order[i - 1]]) return std::pair(order[i - 1], order[i]);
+  return std::nullopt;
+}
+
+/// Something that happened at several places, of which the first is told.
+struct Told {
+  std::uint64_t count = 0;
+  std::string first = {};
+  void add(std::string text) {
+    if (count++ == 0) first = std::move(text);
   }
+  void put(const std::string& meaning, std::vector<std::string>& out) const {
+    if (count == 0) return;
+    out.push_back(first + (count > 1 ? fmt::format(" (the first of {} such places)", group_digits(count)) : "") +
+                  meaning);
+  }
+};
+
+/// The keys that a table of runs has, a part of it at a time.
+template <class Keys>
+class ExpectedKeys {
+ public:
+  explicit ExpectedKeys(const Dataset& table) : table_(table), read_(table.fields()[0].dtype) {}
+
+  /// Throws where the key of a run is another.
+  void check(std::uint64_t run, const typename Keys::Key& key, const std::string& shown, const std::string& file) {
+    if (run >= table_.size()) return;  // another number of rows is an error of its own
+    if (run < first_ || run >= first_ + part_.size()) load(run);
+    const auto& expected = part_[run - first_];
+    if (expected && *expected == key) return;
+    throw refuse(fmt::format("sample {} has the key {} in {}, and row {} of the targets has {}", group_digits(run),
+                             shown, file, group_digits(run), expected ? read_.shown(*expected) : std::string("none")),
+                 fmt::format("Targets are taken by their position. Join them by their key: targets=[\"{0}\"], then "
+                             ".join(table, on=\"{0}\", fields=[...]); or sort the table.",
+                             table_.fields()[0].name))
+        .with_file(table_.files().empty() ? "" : table_.files()[0].path)
+        .with_field(table_.fields()[0].name);
+  }
+
+ private:
+  void load(std::uint64_t run) {
+    constexpr std::uint64_t kPartRows = 1 << 16;
+    first_ = run - run % kPartRows;
+    const Batch batch = table_.slice(first_, std::min(kPartRows, table_.size() - first_), {});
+    const Tensor& values = batch.array(0);
+    part_.clear();
+    for (std::uint64_t i = 0; i < values.rows(); ++i)
+      part_.push_back(read_(values.data() + i * table_.fields()[0].row_bytes()));
+  }
+
+  const Dataset& table_;
+  const Keys read_;
+  std::uint64_t first_ = 0;
+  std::vector<std::optional<typename Keys::Key>> part_;
+};
+
+/// True if keys of a type can be compared with those of another.
+bool comparable(const Field& key, const Field& other) {
+  const auto kind = [](const Field& field) { return field.dtype.kind == DType::Kind::kBytes; };
+  const bool is_key = other.dtype.kind != DType::Kind::kFloat || other.dtype.itemsize >= 4;
+  return kind(key) == kind(other) && is_key && other.dims.row_shape().empty();
 }
 
 template <class Keys>
-KeyRuns find_runs(const Dataset& data, std::uint64_t offset, const std::function<bool()>& go_on) {
-  const Field& field = data.fields()[0];
-  const std::uint64_t width = field.row_bytes();
-  const Keys read(field.dtype);
-  KeyRuns found;
-  std::vector<typename Keys::Key> keys;  // of the file's runs
-  std::vector<std::uint64_t> first_rows;
-  std::size_t file = 0;
-  std::uint64_t first = 0, row = 0;  // of the file; of all
-  const auto end_file = [&] {
-    check_unique(read, keys, first_rows, data.files()[file], field.name);
-    for (const std::uint64_t at : first_rows) found.starts.push_back(first + at);
-    found.file_ends.push_back(found.starts.size());
-    keys.clear();
-    first_rows.clear();
-    first += data.files()[file++].rows;
-  };
-  read_runs(data, go_on, [&](const Tensor& part) {
-    const std::byte* at = part.data() + offset;
-    for (std::uint64_t i = 0; i < part.rows(); ++i, ++row, at += width) {
-      while (row == first + data.files()[file].rows) end_file();
-      auto value = read(at);
-      if (!value)
-        throw Error(ErrorCode::kCorruptData, fmt::format("the key of row {} is NaN or no whole number", row - first))
-            .with_file(data.files()[file].path)
-            .with_field(field.name)
-            .with_hint("A key is a whole number, or text.");
-      if (!keys.empty() && keys.back() == *value) continue;
-      keys.push_back(std::move(*value));
-      first_rows.push_back(row - first);
+class RunFinder {
+ public:
+  RunFinder(const Dataset& data, const std::vector<FileRows>& files, const KeyRunOptions& options)
+      : files_(files), field_(data.fields()[0]), options_(options), read_(field_.dtype) {
+    if (options.expected != nullptr && comparable(field_, options.expected->fields()[0]))
+      expected_.emplace(*options.expected);
+  }
+
+  KeyRuns find(const Dataset& data, std::uint64_t offset) {
+    const std::uint64_t width = field_.row_bytes();
+    std::uint64_t row = 0;
+    read_runs(data, options_.go_on, [&](const Tensor& part) {
+      const std::byte* at = part.data() + offset;
+      for (std::uint64_t i = 0; i < part.rows(); ++i, ++row, at += width) {
+        while (row == first_ + files_[file_].rows) end_file();
+        auto key = read_(at);
+        if (!key)
+          throw Error(ErrorCode::kCorruptData, fmt::format("the key of row {} is NaN or no whole number", row - first_))
+              .with_file(files_[file_].path)
+              .with_field(field_.name)
+              .with_hint("A key is a whole number, or text.");
+        if (keys_.empty() || keys_.back() != *key) begin_run(std::move(*key), row - first_);
+      }
+    });
+    while (file_ < files_.size()) end_file();
+    found_.starts.push_back(row);
+    found_.starts.shrink_to_fit();
+    cut_.put(fmt::format(": a {} ends with its file, so there are two of the key", options_.what), found_.notices);
+    back_.put(fmt::format(": each run is a {} of its own. Sort the rows if they belong together", options_.what),
+              found_.notices);
+    return std::move(found_);
+  }
+
+ private:
+  using Key = typename Keys::Key;
+
+  void begin_run(Key key, std::uint64_t row) {
+    if (keys_.empty() && last_key_ && *last_key_ == key)
+      cut_.add(fmt::format("the key {} ends {} and begins {}", read_.shown(key), files_[last_file_].path,
+                           files_[file_].path));
+    if (expected_) expected_->check(found_.starts.size() + keys_.size(), key, read_.shown(key), files_[file_].path);
+    keys_.push_back(std::move(key));
+    first_rows_.push_back(row);
+  }
+
+  void end_file() {
+    const FileRows& file = files_[file_];
+    if (const auto runs = find_returning(keys_)) tell_returning(*runs, file);
+    for (const std::uint64_t at : first_rows_) found_.starts.push_back(first_ + at);
+    found_.file_ends.push_back(found_.starts.size());
+    if (!keys_.empty()) {
+      last_key_ = std::move(keys_.back());
+      last_file_ = file_;
     }
-  });
-  while (file < data.files().size()) end_file();
-  found.starts.push_back(row);
-  found.starts.shrink_to_fit();
-  return found;
-}
+    keys_.clear();
+    first_rows_.clear();
+    first_ += file.rows;
+    ++file_;
+  }
+
+  void tell_returning(const std::pair<std::uint32_t, std::uint32_t>& runs, const FileRows& file) {
+    const auto place = [&](std::uint32_t run) {
+      const std::uint64_t end = run + 1 < first_rows_.size() ? first_rows_[run + 1] : file.rows;
+      return end - first_rows_[run] == 1 ? fmt::format("row {}", first_rows_[run])
+                                         : fmt::format("rows {} to {}", first_rows_[run], end - 1);
+    };
+    std::string text = fmt::format("the key {} stands at {} and comes back at {}", read_.shown(keys_[runs.first]),
+                                   place(runs.first), place(runs.second));
+    if (options_.returning == ReturningKey::kNoticed)
+      return back_.add(fmt::format("{} › {}: {}", file.path, field_.name, text));
+    throw Error(ErrorCode::kCorruptData, std::move(text))
+        .with_file(file.path)
+        .with_field(field_.name)
+        .with_hint("Rows of one sample must stand together: sort the file by its key.");
+  }
+
+  const std::vector<FileRows>& files_;
+  const Field& field_;
+  const KeyRunOptions& options_;
+  const Keys read_;
+  std::optional<ExpectedKeys<Keys>> expected_;
+  KeyRuns found_;
+  std::vector<Key> keys_;  ///< Those of the file's runs.
+  std::vector<std::uint64_t> first_rows_;
+  std::size_t file_ = 0, last_file_ = 0;
+  std::uint64_t first_ = 0;      ///< First row of the file.
+  std::optional<Key> last_key_;  ///< That of the last run of the last file with rows.
+  Told cut_, back_;
+};
 
 }  // namespace
 
-KeyRuns find_key_runs(const Dataset& key, std::optional<std::uint64_t> column, const std::function<bool()>& go_on) {
+KeyRuns find_key_runs(const Dataset& key, const std::vector<FileRows>& files, const KeyRunOptions& options) {
   const Field& field = key.fields()[0];
-  const std::uint64_t offset = column_of(field, column) * field.dtype.itemsize;
-  return field.dtype.kind == DType::Kind::kBytes ? find_runs<TextKeys>(key, offset, go_on)
-                                                 : find_runs<NumberKeys>(key, offset, go_on);
+  const std::uint64_t offset = column_of(field, options.column) * field.dtype.itemsize;
+  if (field.dtype.kind == DType::Kind::kBytes) return RunFinder<TextKeys>(key, files, options).find(key, offset);
+  return RunFinder<NumberKeys>(key, files, options).find(key, offset);
 }
 
 }  // namespace headrace

@@ -63,6 +63,34 @@ std::optional<Dataset> targets_of_table(const SampleBy& by, const OpenOptions& o
   }
 }
 
+/// The key of each row of targets in other files, or in a group of the same, under the name that the samples' key has;
+/// nullopt: there is none.
+std::optional<Dataset> key_of_targets(const std::vector<std::string>& paths, const OpenOptions& options) {
+  const std::string& key = options.sample_by->key;
+  if (key.empty() || options.sample_by->column || options.targets.empty()) return std::nullopt;
+  const auto divided_key = divide_path(key);
+  const std::string path = divided_key ? divided_key->second : key;
+  const std::string name = path.substr(path.rfind('/') + 1);
+  OpenOptions own;
+  own.companion_files = options.companion_files;
+  try {
+    if (const std::optional<std::string> others = others_of(options)) {
+      own.fields = {{name, ""}};
+      return open(files_meant(options, *others), own);
+    }
+    const FieldChoice& target = options.targets[0];
+    const std::string first = target.path.empty() ? target.name : target.path;
+    if (divide_path(first) || first.rfind('/') == std::string::npos) return std::nullopt;
+    own.fields = {{name, first.substr(0, first.rfind('/') + 1) + name}};
+    if (own.fields[0].path == path) return std::nullopt;  // that of the rows
+    return open(paths, own);
+  } catch (const Error& error) {
+    // Missing, or text of any length, which is no key here: there is nothing to compare.
+    if (error.code() != ErrorCode::kFieldMissing && error.code() != ErrorCode::kUnsupported) throw;
+    return std::nullopt;
+  }
+}
+
 Dataset open_spans(const std::vector<std::string>& paths, const OpenOptions& options) {
   if (options.sample_axes > 1 || !options.broadcast.empty())
     throw refuse("sample_by= makes samples of rows; sample_axes= and broadcast= make samples of cells",
@@ -96,6 +124,7 @@ Dataset open_spans(const std::vector<std::string>& paths, const OpenOptions& opt
   }
   made.targets = targets_of_table(by, options);
   if (!made.targets) made.targets = open_targets(paths, options);
+  if (made.targets && made.key) made.target_key = key_of_targets(paths, options);
   if (const auto& progress = options.progress) {
     const std::uint64_t files = rows.files().size();
     made.go_on = [progress, files] { return progress(files, files); };

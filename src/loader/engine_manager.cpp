@@ -86,7 +86,9 @@ Result<std::shared_ptr<EngineManager>> EngineManager::make(Dataset dataset, Load
     manager->label_ = read_label(manager->dataset_, balanced->by, go_on);
   if (const auto& choice = manager->options_.group_by) {
     const Dataset& data = manager->dataset_;
-    manager->groups_ = find_groups(data, *data.impl()->blocks, *choice, go_on);
+    manager->groups_ = find_groups(data, *data.impl()->blocks, *choice, go_on, [&](const std::string& notice) {
+      manager->notices_->add(Notices::Of::kPlan, notice);
+    });
   }
   HEADRACE_ASSIGN(EnginePlan plan, manager->make_plan());
   manager->engine_ = Engine::make(manager->dataset_.impl()->source, std::move(plan));

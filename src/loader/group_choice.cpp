@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cstring>
 #include <functional>
 #include <limits>
 #include <numeric>
@@ -14,27 +13,11 @@
 #include <vector>
 
 #include "dataset/column_runs.h"
+#include "dataset/key_runs.h"
 #include "dataset/refuse.h"
 
 namespace headrace {
 namespace {
-
-/// The rows at which the bytes of a column change.
-std::vector<std::uint64_t> changes_of(const Dataset& column, const std::function<bool()>& go_on) {
-  const std::size_t width = column.fields()[0].row_bytes();
-  std::vector<std::uint64_t> changes;
-  std::vector<std::byte> last;
-  std::uint64_t row = 0;
-  read_runs(column, go_on, [&](const Tensor& run) {
-    const std::byte* at = run.data();
-    for (std::uint64_t i = 0; i < run.rows(); ++i, ++row, at += width) {
-      const std::byte* const before = i > 0 ? at - width : last.empty() ? nullptr : last.data();
-      if (!before || std::memcmp(before, at, width) != 0) changes.push_back(row);
-    }
-    if (run.rows() > 0) last.assign(at - width, at);
-  });
-  return changes;
-}
 
 /// Return the axis that `by` is the number of; nullopt where it names something else.
 std::optional<std::size_t> axis_of(const Dataset& data, const std::string& by) {
@@ -82,7 +65,8 @@ GroupTable groups_by_axis(const Dataset& data, const BlockTable& blocks, std::si
 }  // namespace
 
 std::shared_ptr<const GroupTable> find_groups(const Dataset& data, const BlockTable& blocks, const GroupBy& choice,
-                                              const std::function<bool()>& go_on) {
+                                              const std::function<bool()>& go_on,
+                                              const std::function<void(const std::string&)>& tell) {
   GroupTable files = groups_by_file(blocks);
   if (choice.by == "file") return std::make_shared<const GroupTable>(std::move(files));
   if (const std::optional<std::size_t> axis = axis_of(data, choice.by))
@@ -96,10 +80,13 @@ std::shared_ptr<const GroupTable> find_groups(const Dataset& data, const BlockTa
                              field.dtype.name(), field.dims.row_shape().size()),
                  "Name a field with one whole number a row, or \"file\".")
         .with_field(choice.by);
-  const std::vector<std::uint64_t> changes = changes_of(column, go_on);
-  GroupTable table{.by = choice.by, .starts = {}, .numbers = {}, .num_numbers = 0};
-  std::set_union(changes.begin(), changes.end(), files.starts.begin(), files.starts.end(),
-                 std::back_inserter(table.starts));
+  std::vector<FileRows> rows;
+  for (std::size_t i = 0; i < files.size(); ++i)
+    rows.push_back(
+        {data.files()[static_cast<std::size_t>(files.numbers[i])].path, files.starts[i + 1] - files.starts[i]});
+  KeyRuns runs = find_key_runs(column, rows, {.what = "group", .returning = ReturningKey::kNoticed, .go_on = go_on});
+  GroupTable table{.by = choice.by, .starts = std::move(runs.starts), .numbers = {}, .num_numbers = 0};
+  for (const std::string& notice : runs.notices) tell(notice);
   table.num_numbers = table.starts.size() - 1;
   if (table.num_numbers > std::numeric_limits<std::uint32_t>::max())
     throw refuse(fmt::format("{} groups are more than 2^32", table.num_numbers)).with_field(choice.by);

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <mutex>
 #include <thread>
 #include <utility>
 
@@ -33,7 +34,6 @@ Error ended_error() {
 Loader::Loader(Dataset dataset, LoaderOptions options, const std::function<bool()>& go_on)
     : impl_(std::make_unique<Impl>()) {
   impl_->manager = EngineManager::make(std::move(dataset), std::move(options), go_on).value();
-  impl_->fields = impl_->engine()->batch_fields();
 }
 
 Loader::~Loader() {
@@ -317,7 +317,11 @@ std::uint64_t Loader::batches_after(std::uint64_t epoch, std::uint64_t position)
   return impl_->engine()->plan().steps->steps_after(epoch, position);
 }
 const std::vector<Field>& Loader::fields() const {
-  return *impl_->fields;
+  const auto now = impl_->engine()->batch_fields();
+  const std::lock_guard lock(impl_->fields_mutex);
+  std::vector<std::shared_ptr<const std::vector<Field>>>& lists = impl_->fields;
+  const auto known = std::ranges::find_if(lists, [&](const auto& list) { return list->size() == now->size(); });
+  return known != lists.end() ? **known : *lists.emplace_back(now);  // all of them stay, with their places
 }
 const LoaderOptions& Loader::options() const {
   return impl_->options();

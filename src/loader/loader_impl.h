@@ -5,8 +5,10 @@
 
 #include <atomic>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "base/clock.h"
 #include "base/log_histogram.h"
@@ -101,7 +103,9 @@ struct ConsumerState {
 
 struct Loader::Impl {
   std::shared_ptr<EngineManager> manager;
-  std::shared_ptr<const std::vector<Field>> fields;  // of every engine's batches
+  std::mutex fields_mutex;
+  std::vector<std::shared_ptr<const std::vector<Field>>> fields;  ///< Each that batches of an engine had; they differ
+                                                                  ///< in "_weight" alone, so in their number.
   std::shared_ptr<ConsumerState> consumer = std::make_shared<ConsumerState>();
   std::shared_ptr<SmallBudgetMemo> small_budgets = std::make_shared<SmallBudgetMemo>();
 

@@ -14,7 +14,7 @@ namespace headrace {
 bool is_token_data(const std::string& path);
 
 struct TokenVerification {
-  std::uint64_t files = 0;              ///< Of numbers.
+  std::uint64_t files = 0;              ///< Number of files of tokens.
   std::uint64_t pieces = 0, bytes = 0;  ///< Files that were read, with those of documents, and their bytes.
   bool has_checksums = true;            ///< Every file of numbers has one.
   bool is_open = true;                  ///< There was something to look into.

@@ -3,9 +3,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <limits>
+#include <optional>
+#include <vector>
 
 #include "transform/element_kernel.h"
+#include "transform/exact_numbers.h"
 #include "transform/kinds.h"
 #include "transform/log_values.h"
 #include "transform/numbers.h"
@@ -32,6 +36,39 @@ class IntegerCast final : public Kernel {
  private:
   const Field in_, out_;
 };
+
+/// Integers of 8 bytes cut to a range, which double has not all of.
+template <class Number>
+class IntegerClip final : public Kernel {
+ public:
+  IntegerClip(const Field& in, Number least, Number most) : elements_(in.row_elements()), least_(least), most_(most) {}
+  Status run(const KernelCall& call) const override {
+    for (std::size_t i = 0; i < elements_ * call.rows; ++i) {
+      Number v;
+      std::memcpy(&v, call.in[0] + i * sizeof(v), sizeof(v));
+      v = std::clamp(v, least_, most_);
+      std::memcpy(call.out[0] + i * sizeof(v), &v, sizeof(v));
+    }
+    return {};
+  }
+  [[nodiscard]] bool takes_rows() const override { return true; }
+
+ private:
+  const std::size_t elements_;
+  const Number least_, most_;
+};
+
+double rounded(const ExactNumber& number) {
+  const auto* whole = std::get_if<WholeNumber>(&number);
+  return whole != nullptr ? whole->rounded<double>() : std::get<double>(number);
+}
+
+/// A bound as a number of the type, towards zero, as a value that is cut to it is stored; nullopt: it lies beyond.
+template <class Number>
+std::optional<Number> bound_of(const ExactNumber& bound) {
+  const auto* value = std::get_if<double>(&bound);
+  return same_number<Number>(value != nullptr ? ExactNumber(std::trunc(*value)) : bound);
+}
 
 std::string target(Settings& settings, const Field& in) {
   return settings.text("to", in.name);
@@ -150,18 +187,37 @@ Result<CompiledTransform> compile_log(const Transform& transform, std::span<cons
 Result<CompiledTransform> compile_clip(const Transform& transform, std::span<const Field> inputs, Settings& settings) {
   HEADRACE_TRY(need_one_number_field(transform, inputs));
   constexpr double kNone = std::numeric_limits<double>::infinity();
-  const double least = settings.number("least", -kNone), most = settings.number("most", kNone);
+  const auto bound = [&](const char* name, double otherwise) -> ExactNumber {
+    if (!settings.has(name)) return otherwise;
+    const std::vector<ExactNumber> given = settings.exact_numbers(name);
+    if (given.size() == 1) return given[0];
+    settings.refuse(fmt::format("{} must be a number", name));
+    return otherwise;
+  };
+  const ExactNumber exact_least = bound("least", -kNone), exact_most = bound("most", kNone);
+  const double least = rounded(exact_least), most = rounded(exact_most);
   const std::string to = target(settings, inputs[0]);
   if (!(least <= most)) settings.refuse(fmt::format("the least is {}, and the most {}", least, most));
   HEADRACE_TRY(settings.finish());
-  return element_transform(inputs[0], to, inputs[0].dtype, op([least, most]<class C>(std::span<C> values) -> Status {
-                             const auto low = static_cast<C>(least), high = static_cast<C>(most);
-                             for (C& v : values) {  // NaN stays NaN
-                               v = v < low ? low : v;
-                               v = v > high ? high : v;
-                             }
-                             return {};
-                           }));
+  CompiledTransform made =
+      element_transform(inputs[0], to, inputs[0].dtype, op([least, most]<class C>(std::span<C> values) -> Status {
+                          const auto low = static_cast<C>(least), high = static_cast<C>(most);
+                          for (C& v : values) {  // NaN stays NaN
+                            v = v < low ? low : v;
+                            v = v > high ? high : v;
+                          }
+                          return {};
+                        }));
+  if (!is_whole(inputs[0].dtype) || inputs[0].dtype.itemsize < 8) return made;
+  return with_exact(inputs[0].dtype, [&]<class Number>(Number) -> Result<CompiledTransform> {
+    const auto low = bound_of<Number>(exact_least), high = bound_of<Number>(exact_most);
+    if ((!low && least > 0) || (!high && most < 0))
+      return transform_error(transform, fmt::format("no {} lies from {} to {}", inputs[0].dtype.name(), least, most));
+    using Range = std::numeric_limits<Number>;
+    made.kernel =
+        std::make_shared<IntegerClip<Number>>(inputs[0], low.value_or(Range::lowest()), high.value_or(Range::max()));
+    return std::move(made);
+  });
 }
 
 Result<CompiledTransform> compile_cast(const Transform& transform, std::span<const Field> inputs, Settings& settings) {
@@ -172,6 +228,10 @@ Result<CompiledTransform> compile_cast(const Transform& transform, std::span<con
   HEADRACE_TRY(settings.finish());
   const Result<DType> type = type_of_name(name);
   if (!type.ok()) return transform_error(transform, type.error().message(), type.error().hint());
+  if (exact && !is_whole(*type))
+    return transform_error(transform,
+                           fmt::format("exact=True is for integers, and {} rounds what it does not have", name),
+                           "Leave exact out, or cast to int64.");
   CompiledTransform made = element_transform(inputs[0], to, *type, nullptr, exact);
   if (is_whole(inputs[0].dtype) && is_whole(*type) && inputs[0].dtype != *type)
     made.kernel = std::make_shared<IntegerCast>(inputs[0], made.outputs[0]);

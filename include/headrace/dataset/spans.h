@@ -30,15 +30,18 @@ struct SpanOptions {
   /// belongs to the sample of that table's row i. Of as many files, each has
   /// the rows of the samples of one. With a row for each row, a sample's is that of its first row.
   std::optional<Dataset> targets = {};
+  /// With `key`: a data set of one field, the key of each row of `targets`, which must be that of its sample. nullopt:
+  /// they have none, and are taken as they stand.
+  std::optional<Dataset> target_key = {};
   /// May be empty. If reading the key takes long, it is called by the calling thread about twenty times a second; when
   /// it returns false, spans() ends with kCancelled.
   std::function<bool()> go_on = {};
 };
 
 /// Return a data set whose samples are spans of the rows of `data`: its fields are ragged, those of the targets are
-/// not. Reads the key or the offsets whole. Throws kInvalidArgument: targets of another length, a key that is none;
-/// kCorruptData, which names file and rows: keys that come back, offsets that fall or lead out of the file;
-/// kUnsupported: `data` has selected, mixed or transformed rows, or other samples than rows.
+/// not. Reads the key or the offsets whole. Throws kInvalidArgument: targets of another length or with other keys, a
+/// key that is none; kCorruptData, which names file and rows: keys that come back, offsets that fall or lead out of the
+/// file; kUnsupported: `data` has selected, mixed or transformed rows, or other samples than rows.
 Dataset spans(const Dataset& data, const SpanOptions& options);
 
 }  // namespace headrace

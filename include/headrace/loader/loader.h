@@ -259,8 +259,8 @@ class Loader {
   [[nodiscard]] Batch batch(std::uint64_t epoch, std::uint64_t step, std::span<const std::uint64_t> rows_of_epoch = {},
                             std::span<const std::uint64_t> batch_rows = {}) const;
 
-  /// Return the fields of a batch: those of the data, then derived ones ("_rows", "_weight"). Valid as long as the
-  /// loader is.
+  /// Return the fields of the next batch: those of the data, then derived ones ("_rows", "_weight"). Another number of
+  /// ranks, or a state, may make others. Valid as long as the loader is.
   [[nodiscard]] const std::vector<Field>& fields() const;
   /// Set the rows of an epoch (the next one, if no number is given), if the sampler is Listed. They also hold for later
   /// epochs for which no others are set (see Listed). A different number of rows or batches, or a larger batch, ends an

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from headrace._faces.jax_loader import Loader
 
 _FILE = "headrace_loader.json"
+#: Key of a state behind the last of ``num_epochs`` epochs: how many that are. The next epoch of such a state is none.
+FINISHED = "finished_epochs"
 
 
 class IteratorState(dict[str, Any]):
@@ -56,6 +58,7 @@ class BatchIterator(Iterator[dict[str, jax.Array]]):
         self._closed = False
         self._state: IteratorState | None = None  # of what was delivered; None: nothing yet
         self._clear()
+        self._done = loader._take_finished()
 
     def _clear(self) -> None:
         self._ready: deque[tuple[dict[str, jax.Array], IteratorState] | Exception] = deque()
@@ -99,13 +102,20 @@ class BatchIterator(Iterator[dict[str, jax.Array]]):
                 except Exception:  # Ctrl-C is none: the columns are there for the next call
                     self._unplaced = None
                     raise
-                self._ready.append((batch, IteratorState(self._loader.loader.state_dict())))
+                self._ready.append((batch, self._state_behind()))
                 self._unplaced = None
                 return True
             self._batches = None
             assert self._epoch is not None
             self._done = self._epoch + 1 == self._end
         return False
+
+    def _state_behind(self) -> IteratorState:
+        """Return the state behind the batch that was taken last."""
+        state = IteratorState(self._loader.loader.state_dict())
+        if state["epoch"] == self._end and state["samples"] == 0:
+            state[FINISHED] = self._end
+        return state
 
     def start_prefetch(self) -> None:
         """Begin to read, without waiting: while a model is restored, for example. May be called twice."""
@@ -123,7 +133,8 @@ class BatchIterator(Iterator[dict[str, jax.Array]]):
         """Return where it is: the epoch, and how many of its samples were delivered to all processes together.
 
         Counts what ``next()`` returned, never what is under way to the devices. The same in every process, and less
-        than 200 bytes of JSON. After the last batch of an epoch it is the beginning of the next.
+        than 200 bytes of JSON. After the last batch of an epoch it is the beginning of the next; after that of the last
+        of ``num_epochs``, an iterator that gets it has no batches.
         """
         self._check_live()
         return self._loader._next_state() if self._state is None else IteratorState(self._state)
@@ -141,6 +152,7 @@ class BatchIterator(Iterator[dict[str, jax.Array]]):
         """Go on at a state that the engine's loader was given."""
         self._state = state
         self._clear()
+        self._done = self._loader._take_finished()
 
     async def save(self, directory: Any) -> Awaitable[None]:
         """Save the state in a checkpoint of Orbax, which calls this; one process writes it for all."""

@@ -12,7 +12,7 @@ import jax
 
 from headrace import loader as engine
 from headrace._faces.jax_columns import Columns
-from headrace._faces.jax_iterator import BatchIterator, IteratorState
+from headrace._faces.jax_iterator import FINISHED, BatchIterator, IteratorState
 from headrace._faces.jax_shards import Shards, sharding_of
 from headrace._headrace import Report
 from headrace._loader.options import ShuffleShape
@@ -139,6 +139,7 @@ class Loader:
         )
         self._tail = str(self.loader._options["tail"])
         self._state: IteratorState | None = None  # of what was delivered last
+        self._finished = False  # the state that was loaded is behind the last epoch
         self._became = ""  # what load_text_dataset made of a program's settings
         self._iterator: weakref.ref[BatchIterator] | None = None
         if getattr(self.loader._listing, "own_rank", False):
@@ -194,7 +195,7 @@ class Loader:
     def set_epoch(self, epoch: int) -> None:
         """Name the epoch that the next ``iter()`` begins with (from 0)."""
         self.loader.set_epoch(epoch)
-        self._state = None
+        self._state, self._finished = None, False
 
     def state_dict(self) -> dict[str, Any]:
         """Return where the loader is, as :meth:`headrace.Loader.state_dict` does; the iterator's ``get_state()``.
@@ -211,6 +212,8 @@ class Loader:
         self.loader.load_state_dict(state, accept_changed_data=accept_changed_data)
         self._check_tail(int(state["samples"]))
         self._state = IteratorState(state)
+        finished = int(state.get(FINISHED, 0))
+        self._finished = self.num_epochs is not None and finished > 0 and finished % self.num_epochs == 0
         if (iterator := self._live()) is not None:
             iterator._moved(self._state)
 
@@ -256,6 +259,11 @@ class Loader:
     def _live(self) -> BatchIterator | None:
         """Return the iterator that is live."""
         return None if self._iterator is None else self._iterator()
+
+    def _take_finished(self) -> bool:
+        """Return, once, whether the state that was loaded is behind the last epoch."""
+        finished, self._finished = self._finished, False
+        return finished
 
     def _next_state(self) -> IteratorState:
         """Return where the next ``iter()`` begins."""

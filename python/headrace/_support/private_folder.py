@@ -19,7 +19,7 @@ class PrivateFolder:
     """A folder that this user alone may enter, and that says of one thing in it whether it is as it was left.
 
     Args:
-        path: The folder; it is made if it is missing, in a folder that may be anyone's.
+        path: The folder; it is made if it is missing.
 
     Raises:
         PermissionDeniedError: It belongs to another user, who could have put anything into it; or it cannot be made.

@@ -95,7 +95,7 @@ class Clip(Transform):
 
     Args:
         field: Name of the field.
-        least: Smallest value; None: none.
+        least: Smallest value; None: none. Integers are compared exactly, whatever their size.
         most: Largest value; None: none.
         to: Name of the field to make.
     """
@@ -103,7 +103,7 @@ class Clip(Transform):
     def __init__(
         self, field: str, least: float | None = None, most: float | None = None, *, to: str | None = None
     ) -> None:
-        super().__init__("Clip", field, least=least, most=most, to=to)
+        super().__init__("Clip", field, least=_wide(least), most=_wide(most), to=to)
 
 
 class Cast(Transform):
@@ -117,7 +117,7 @@ class Cast(Transform):
     Args:
         field: Name of the field.
         dtype: ``"float16"``, ``"bfloat16"``, ``"float32"``, ``"uint8"``, ``"int64"``, …, or a NumPy or torch type.
-        exact: With an integer type: a value that is no whole number is an error as well, as a label of 2.7 is.
+        exact: For integer types only: a value that is no whole number is an error as well, as a label of 2.7 is.
         to: Name of the field to make.
     """
 
@@ -173,8 +173,7 @@ class Threshold(Transform):
     """
 
     def __init__(self, field: str, at: ArrayLike, *, to: str | None = None) -> None:
-        beyond_int64 = isinstance(at, (int, np.integer)) and int(at) >= 2**63
-        super().__init__("Threshold", field, at=[at] if beyond_int64 else at, to=to)
+        super().__init__("Threshold", field, at=_wide(at), to=to)
 
 
 class OneHot(Transform):
@@ -189,6 +188,11 @@ class OneHot(Transform):
 
     def __init__(self, field: str, classes: int, *, dtype: Any = "float32", to: str | None = None) -> None:
         super().__init__("OneHot", field, classes=classes, dtype=type_name(dtype), to=to)
+
+
+def _wide(value: Any) -> Any:
+    """Return an integer beyond int64 as a list of one, which keeps it exact; all else as it is."""
+    return [value] if isinstance(value, (int, np.integer)) and int(value) >= 2**63 else value
 
 
 def _stored_values(labels: Mapping[Any, int], names: Any) -> list[float | int]:

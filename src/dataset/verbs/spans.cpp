@@ -35,9 +35,18 @@ SpanList list_spans(const Dataset& data, const SpanOptions& options, std::option
   if (options.meta) return list_by_table(data, options, targets);
   if (options.offsets) return read_offsets(data, *options.offsets, options.go_on);
   if (!options.offset_list.empty()) return divide_offsets(data, options.offset_list);
-  KeyRuns runs = find_key_runs(*options.key, options.key_column, options.go_on);
-  return {std::make_shared<const std::vector<std::uint64_t>>(std::move(runs.starts)), std::move(runs.file_ends),
-          nullptr};
+  std::vector<FileRows> files;
+  for (const FileEntry& file : options.key->files()) files.push_back({file.path, file.rows});
+  const bool is_by_sample =
+      targets && options.target_key && targets->size() == options.target_key->size() && targets->size() != data.size();
+  KeyRuns runs = find_key_runs(*options.key, files,
+                               {.column = options.key_column,
+                                .expected = is_by_sample ? &*options.target_key : nullptr,
+                                .go_on = options.go_on});
+  SpanList list{std::make_shared<const std::vector<std::uint64_t>>(std::move(runs.starts)), std::move(runs.file_ends),
+                nullptr};
+  if (!runs.notices.empty()) list.notice = std::move(runs.notices[0]);
+  return list;
 }
 
 /// Throws for rows that spans are not made of, and for files that are not alike.
