@@ -270,19 +270,27 @@ def is_named(name: str, paths: list[str]) -> bool:
 
 
 def is_told(name: str, paths: list[str]) -> bool:
-    """Whether a warning names a field. A column whose own name is lost has that of what it lies in."""
+    """Whether a warning names a field.
+
+    A column whose own name is lost has that of what it lies in; one that is no list any more has those of its nodes.
+    """
     nameless = [path for path in paths if path == "" or path.endswith(".")]
-    return is_named(name, paths) or any(name.startswith(path) for path in nameless)
+    column = name.removesuffix(".offsets").removesuffix(".valid")
+    damaged = any(len(re.sub(r"\\udc..", "?", path)) == len(column) for path in paths if r"\udc" in path)  # no UTF-8
+    below = any(path.startswith(column + ".") for path in paths)
+    return is_named(name, paths) or damaged or below or any(name.startswith(path) for path in nameless)
 
 
 def renamed_fields(good: Outcome, got: Outcome) -> dict[str, str]:
     """Fields that are gone, by new ones of the same values: a changed name that is a name says so by itself."""
     lost = {name: values for name, values in good.values.items() if name not in got.values}
-    new = [name for name in got.values if name not in good.values]
+    new = sorted((name for name in got.values if name not in good.values), key=lambda name: name.endswith(".valid"))
     found: dict[str, str] = {}
     for name in new:
         is_name = all(part and part.isprintable() and "\ufffd" not in part for part in name.split("."))
         same = [old for old, values in lost.items() if old not in found.values() and equal(values, got.values[name])]
+        if own := found.get(name.removesuffix(".valid")) if name.endswith(".valid") else None:  # many masks are equal
+            same = [old for old in same if old == own + ".valid"]
         if same and is_name:
             found[name] = same[0]
     return found

@@ -31,6 +31,7 @@ void pack(const std::vector<LeftOut>& left_out, PackedWriter& out) {
     out.text(one.path);
     out.text(one.reason);
     out.text(one.hint);
+    out.number(one.is_unknown ? 1 : 0);
   }
 }
 
@@ -41,6 +42,7 @@ std::vector<LeftOut> unpack_left_out(PackedReader& in) {
     one.path = in.text();
     one.reason = in.text();
     one.hint = in.text();
+    one.is_unknown = in.number_up_to(1) == 1;
   }
   return left_out;
 }

@@ -192,7 +192,7 @@ class FieldPlanner {
   Status add_array(const Home& home, const std::string& name, const ArrayInfo& array) {
     HEADRACE_TRY(check_readable(home.file, array));
     for (const LeftOut& member : array.left_out)
-      plan_.left_out.push_back({array.path + "." + member.path, member.reason, member.hint});
+      plan_.left_out.push_back({array.path + "." + member.path, member.reason, member.hint, member.is_unknown});
     for (std::size_t c = 0; c < array.columns.size(); ++c)
       HEADRACE_TRY(add_column(home, array, c, array.is_record ? name + "." + array.columns[c].name : name));
     return {};

@@ -27,7 +27,7 @@ namespace headrace {
 namespace {
 
 constexpr std::string_view kMagic = "HRINDEX\n";
-constexpr std::uint32_t kVersion = 3;
+constexpr std::uint32_t kVersion = 4;
 constexpr std::string_view kSuffix = ".index", kTemporary = ".tmp-";
 constexpr std::size_t kHeaderBytes = kMagic.size() + sizeof(std::uint32_t) + sizeof(std::uint64_t);
 constexpr std::size_t kChecksumBytes = sizeof(std::uint32_t);

@@ -35,7 +35,6 @@ Result<AddedWord> parse_word(const Json& entry) {
 }  // namespace
 
 Status put_added(const Json& list, const NamedIds& ids, Vocabulary& vocabulary) {
-  if (list.is_null()) return {};
   if (!list.is_array()) return Error(ErrorCode::kCorruptData, "\"added_tokens\" is no list");
   const auto count = static_cast<std::uint32_t>(ids.size());
   std::optional<std::uint32_t> largest;

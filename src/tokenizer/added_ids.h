@@ -9,7 +9,7 @@
 
 namespace headrace::tokenizing {
 
-/// Put the list "added_tokens" into a vocabulary; null puts none. A word that is in `ids` has that id. Any other gets
+/// Put the list "added_tokens" into a vocabulary. A word that is in `ids` has that id. Any other gets
 /// the next free one, whatever the file says, as the library tokenizers numbers them (add_tokens() in its
 /// added_vocabulary.rs); where the file says another, a notice of the vocabulary tells both.
 /// Errors: kCorruptData  an entry lacks a field, or the vocabulary has the word under another id; kUnsupported  a word

@@ -118,7 +118,7 @@ Result<Vocabulary> parse_tokenizer_json(std::string_view text) {
   HEADRACE_ASSIGN(const auto pairs, merges_in(member(model, "merges")));
   HEADRACE_ASSIGN(const auto merges, ordered_merges(ids, pairs));
   HEADRACE_TRY(put_ids(ids, vocabulary));
-  HEADRACE_TRY(put_added(member(json, "added_tokens"), ids, vocabulary));
+  if (json.contains("added_tokens")) HEADRACE_TRY(put_added(json["added_tokens"], ids, vocabulary));
   HEADRACE_TRY(complete(vocabulary, merges));
   return vocabulary;
 }

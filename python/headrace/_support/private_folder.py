@@ -22,7 +22,7 @@ class PrivateFolder:
         path: The folder; it is made if it is missing.
 
     Raises:
-        PermissionDeniedError: It belongs to another user, who could have put anything into it; or it cannot be made.
+        PermissionDeniedError: It belongs to another user, and may hold anything; or it cannot be made.
     """
 
     def __init__(self, path: Path) -> None:

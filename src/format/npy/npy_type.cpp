@@ -91,6 +91,7 @@ class Builder {
 
  private:
   bool passed_over_ = false;  // the member that is being added
+  bool is_number_ = false;    // by its letter
 
   Status grow(std::uint64_t count, std::uint64_t bytes) {
     std::uint64_t more = 0;
@@ -105,7 +106,7 @@ class Builder {
   void pass_over(const std::string& name, const std::string& what, std::string_view hint) {
     passed_over_ = true;
     if (name.empty()) return refuse(name, what, hint);
-    type.left_out.push_back({name, what, std::string(hint)});
+    type.left_out.push_back({name, what, std::string(hint), is_number_});
   }
 
   void refuse(const std::string& name, const std::string& what, std::string_view hint) {
@@ -123,6 +124,8 @@ class Builder {
     std::uint64_t bytes = n;
     DType dtype{Kind::kUInt, static_cast<std::uint32_t>(n)};
     std::uint64_t parts = 1;  // numbers that are swapped one by one
+    const bool is_bfloat16 = scalar.letter == 'V' && n == 2;
+    is_number_ = std::string_view("SUMmOV").find(scalar.letter) == std::string_view::npos || is_bfloat16;
     switch (scalar.letter) {
       case 'b':
         if (n != 1) return no_type(fmt::format("'{}'", text));
@@ -143,7 +146,6 @@ class Builder {
         if (n != 8 && n != 16) pass_over(name, fmt::format("complex numbers of {} bytes ('{}')", n, text), kSave);
         break;
       case 'S':
-      case 'a':
         dtype.kind = Kind::kBytes;
         parts = 0;
         if (n == 0) pass_over(name, "strings of no bytes", kSave);
@@ -155,6 +157,7 @@ class Builder {
         break;
       case 'M':
       case 'm':
+        if (n != 8) return no_type(fmt::format("'{}'", text));
         pass_over(name, fmt::format("dates and times ('{}')", text), "Save their numbers: array.view('i8').");
         break;
       case 'O':
@@ -172,9 +175,7 @@ class Builder {
       default:
         return no_type(fmt::format("'{}'", text));
     }
-    const bool is_bfloat16 = scalar.letter == 'V' && n == 2;
-    type.no_numbers =
-        type.no_numbers || (std::string_view("SaUMmOV").find(scalar.letter) != std::string_view::npos && !is_bfloat16);
+    type.no_numbers = type.no_numbers || !is_number_;
     const std::uint64_t offset = type.record_bytes;
     HEADRACE_TRY(grow(count, bytes));
     if (std::exchange(passed_over_, false) && type.refusal.empty()) return {};

@@ -316,6 +316,8 @@ Result<std::uint64_t> size_pages(ArrayInfo& info, const OpenParquet& opened, con
 Result<std::shared_ptr<ArrayReader>> open_column(std::shared_ptr<const OpenParquet> opened, std::size_t number,
                                                  ColumnPart part) {
   const LeafColumn& column = opened->columns[number];
+  if (std::string damage = damage_of(*opened, column); !damage.empty())
+    return placed(corrupt(std::move(damage)), *opened, column.path);
   if (std::string refusal = refusal_of(*opened, column); !refusal.empty()) return refused(*opened, column, refusal);
   const auto place = [&](Error& error) { return std::move(error.with_file(opened->path).with_field(column.path)); };
   for (std::size_t g = 0; g < opened->metadata.row_groups.size(); ++g) {

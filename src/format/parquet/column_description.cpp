@@ -49,10 +49,13 @@ ArrayInfo describe_column(const OpenParquet& opened, const LeafColumn& column) {
   set_rows(info, std::move(ends));
   if (dictionary) info.filters.push_back({"dictionary", ""});
   if (codec != 0) info.filters.push_back({lower(codec_name(codec)), ""});
-  if (std::string refusal = refusal_of(opened, column); !refusal.empty()) {
+  std::string damage = damage_of(opened, column);
+  const bool is_damaged = !damage.empty();
+  if (is_damaged) damage.insert(0, "damaged: ");
+  if (std::string refusal = is_damaged ? std::move(damage) : refusal_of(opened, column); !refusal.empty()) {
     info.read_path = ReadPath::kUnsupported;
     info.reason = std::move(refusal);
-    info.no_numbers = column.no_numbers;
+    info.no_numbers = column.no_numbers && !is_damaged;
   }
   return info;
 }

@@ -63,6 +63,19 @@ std::string storage_refusal(const ColumnChunk& chunk) {
   return {};
 }
 
+std::string damage_of(const OpenParquet& opened, const LeafColumn& column) {
+  for (const RowGroup& group : opened.metadata.row_groups) {
+    const ColumnChunk& chunk = group.columns[column.index];
+    if (chunk.encrypted) continue;
+    if (chunk.physical != column.physical)
+      return fmt::format("the schema says it is {}, and a row group {}", physical_name(column.physical),
+                         physical_name(chunk.physical));
+    if (chunk.nulls > 0 && column.definition_levels == 0)
+      return fmt::format("the schema says it has no nulls, and a row group {} of them", chunk.nulls);
+  }
+  return {};
+}
+
 std::string refusal_of(const OpenParquet& opened, const LeafColumn& column) {
   if (!column.refusal.empty()) return column.refusal;
   for (const RowGroup& group : opened.metadata.row_groups)

@@ -20,6 +20,8 @@ using CodecsByNumber = std::map<std::uint32_t, std::unique_ptr<Codec>>;
 
 /// Return why not even the levels of a chunk's pages can be read; empty: they can, as far as the footer says.
 std::string storage_refusal(const ColumnChunk& chunk);
+/// Return what contradicts itself in what the footer says of a column; empty: nothing.
+std::string damage_of(const OpenParquet& opened, const LeafColumn& column);
 /// Return why a column cannot be read; empty: it can, as far as the footer says.
 std::string refusal_of(const OpenParquet& opened, const LeafColumn& column);
 

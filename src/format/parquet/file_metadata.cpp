@@ -37,7 +37,9 @@ Meaning read_logical(CompactReader& in, int id) {
   Meaning meaning;
   meaning.kind =
       id >= 1 && static_cast<std::size_t>(id) < kinds.size() ? kinds[static_cast<std::size_t>(id)] : Kind::kOther;
+  int members = 0;  // that are there, of the two that each kind with members must have
   in.read_struct([&](int field, Type type) {
+    members += field == 1 || field == 2 ? 1 : 0;
     switch (meaning.kind) {
       case Kind::kDecimal:
         if (field != 1) return false;
@@ -60,6 +62,9 @@ Meaning read_logical(CompactReader& in, int id) {
         return false;
     }
   });
+  const bool has_members = meaning.kind == Kind::kDecimal || meaning.kind == Kind::kInteger ||
+                           meaning.kind == Kind::kTime || meaning.kind == Kind::kTimestamp;
+  if (has_members && members < 2) in.fail("a logical type without what it must say");
   return meaning;
 }
 
@@ -275,6 +280,23 @@ Status check_tree(const std::vector<SchemaNode>& schema, std::uint64_t most_path
   return {};
 }
 
+/// Columns of row groups may be anywhere, but not in each other. Some writers store equal ones once.
+Status check_places(const FileMetadata& file) {
+  std::vector<ByteRange> places;
+  for (const RowGroup& group : file.row_groups)
+    for (const ColumnChunk& chunk : group.columns)
+      if (chunk.stored_bytes > 0 && !chunk.encrypted && chunk.other_file.empty())
+        places.push_back({chunk.begin(), chunk.stored_bytes});
+  std::ranges::sort(places, {}, [](const ByteRange& place) { return std::pair(place.offset, place.size); });
+  for (std::size_t i = 1; i < places.size(); ++i)
+    if (places[i].offset < places[i - 1].end() && places[i] != places[i - 1])
+      return Error(
+          ErrorCode::kCorruptData,
+          fmt::format("the footer is damaged: a column of {} bytes from {} on lies in another, of {} from {} on",
+                      places[i].size, places[i].offset, places[i - 1].size, places[i - 1].offset));
+  return {};
+}
+
 }  // namespace
 
 Result<FileMetadata> parse_file_metadata(std::span<const std::byte> bytes) {
@@ -311,6 +333,7 @@ Result<FileMetadata> parse_file_metadata(std::span<const std::byte> bytes) {
   });
   if (!in.ok()) return Error(ErrorCode::kCorruptData, "the footer is damaged: " + in.error());
   if (!has_schema) return Error(ErrorCode::kCorruptData, "the footer is damaged: it has no schema");
+  HEADRACE_TRY(check_places(file));
   std::uint64_t rows = 0;
   for (const RowGroup& group : file.row_groups)
     if (__builtin_add_overflow(rows, group.num_rows, &rows)) rows = ~std::uint64_t{0};
@@ -324,6 +347,12 @@ Result<FileMetadata> parse_file_metadata(std::span<const std::byte> bytes) {
 std::string codec_name(std::uint32_t codec) {
   constexpr std::array names{"UNCOMPRESSED", "SNAPPY", "GZIP", "LZO", "BROTLI", "LZ4", "ZSTD", "LZ4_RAW"};
   return codec < names.size() ? names[codec] : fmt::format("codec {}", codec);
+}
+
+std::string physical_name(PhysicalType type) {
+  constexpr std::array names{"BOOLEAN", "INT32",  "INT64",      "INT96",
+                             "FLOAT",   "DOUBLE", "BYTE_ARRAY", "FIXED_LEN_BYTE_ARRAY"};
+  return names[static_cast<std::size_t>(type)];
 }
 
 std::string encoding_name(std::uint32_t encoding) {

@@ -75,6 +75,12 @@ struct ColumnChunk {
   std::int64_t nulls = -1;              ///< -1: not said.
   bool encrypted = false;
   std::string other_file;  ///< Where its bytes are in another file; empty: in this one.
+
+  /// Return where its first page is. Some writers give a dictionary's offset of 0, or one behind the data, where there
+  /// is none.
+  [[nodiscard]] std::uint64_t begin() const {
+    return dictionary_offset > 0 && dictionary_offset < data_page_offset ? dictionary_offset : data_page_offset;
+  }
 };
 
 struct RowGroup {
@@ -91,11 +97,14 @@ struct FileMetadata {
   bool encrypted = false;  ///< Its footer is plain, but some of its columns are encrypted.
 };
 
-/// Read the footer's structure. Errors: kCorruptData  it is damaged or contradicts itself.
+/// Read the footer's structure. Errors: kCorruptData  it is damaged or contradicts itself, such as by columns that lie
+/// in each other.
 Result<FileMetadata> parse_file_metadata(std::span<const std::byte> bytes);
 
 /// Return the name of a compression that the footer has the number of: "SNAPPY"; "codec 9" if it is not known.
 std::string codec_name(std::uint32_t codec);
+/// Return the name of a physical type: "INT64".
+std::string physical_name(PhysicalType type);
 /// Return the name of an encoding: "PLAIN".
 std::string encoding_name(std::uint32_t encoding);
 

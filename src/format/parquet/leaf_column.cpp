@@ -4,6 +4,9 @@
 
 #include <algorithm>
 #include <map>
+#include <utility>
+
+#include "base/utf8.h"
 
 namespace headrace::parquet {
 namespace {
@@ -132,6 +135,7 @@ struct Walk {
   /// What is known of a node from those above it.
   struct Above {
     std::string path;
+    std::string damage;  // why no column below has a name; empty: they have
     std::uint32_t definition = 0, repetition = 0;
     bool in_map = false;
     int unnamed = 0;            // nodes from this one on that are not named
@@ -139,6 +143,21 @@ struct Walk {
     std::string list;           // its path
     std::uint32_t element_level = 0;
   };
+
+  static void add_name(Above& here, const std::string& name) {
+    here.path += (here.path.empty() ? "" : ".") + name;
+    if (name.empty()) here.damage = "a column without a name";
+    if (!is_utf8(name)) here.damage = "a column whose name is no UTF-8";
+  }
+
+  /// Return whether a node has a key and may have a value below it, or a group of them. The specification has it so.
+  [[nodiscard]] bool has_map(std::size_t number) const {
+    const auto is_pair = [&](std::size_t group) {
+      return group + 1 < schema.size() && schema[group].is_group &&
+             (schema[group].children == 2 || (schema[group].children == 1 && schema[group + 1].name == "key"));
+    };
+    return is_pair(number) || (schema[number].children == 1 && is_pair(number + 1));
+  }
 
   void below(Above here) {
     const std::size_t number = at++;
@@ -148,7 +167,7 @@ struct Walk {
       if (here.unnamed > 0)
         --here.unnamed;
       else
-        here.path += (here.path.empty() ? "" : ".") + node.name;
+        add_name(here, node.name);
       if (node.repetition == Repetition::kRepeated) {
         ++here.repetition;
         here.list_node = number;
@@ -157,6 +176,7 @@ struct Walk {
       }
     }
     here.in_map = here.in_map || node.meaning.kind == Kind::kMap;
+    if (node.meaning.kind == Kind::kMap && !has_map(number)) here.damage = "a map without keys and values";
     if (node.is_group) {
       if (number > 0 && here.unnamed == 0 && node.children == 1) {
         const SchemaNode& child = schema[at];
@@ -174,6 +194,10 @@ struct Walk {
     column.definition_levels = here.definition;
     column.repetition_levels = here.repetition;
     resolve(column, here.in_map);
+    if (!here.damage.empty()) {
+      column.refusal = std::move(here.damage);
+      column.no_numbers = false;
+    }
     if (here.repetition == 1 && !here.in_map) {
       column.list_node = here.list_node;
       column.list = std::move(here.list);

@@ -17,9 +17,7 @@ constexpr std::uint64_t kSlackBytes = 100;
 }  // namespace
 
 Result<ByteRange> chunk_range(const ColumnChunk& chunk, std::uint64_t file_bytes) {
-  // Some writers give a dictionary's offset of 0, or one behind the data, where there is none.
-  const bool before = chunk.dictionary_offset > 0 && chunk.dictionary_offset < chunk.data_page_offset;
-  const std::uint64_t begin = before ? chunk.dictionary_offset : chunk.data_page_offset;
+  const std::uint64_t begin = chunk.begin();
   if (begin < 4 || begin > file_bytes || chunk.stored_bytes > file_bytes - begin)
     return corrupt(
         fmt::format("its pages should be {} bytes from {} on, in a file of {}", chunk.stored_bytes, begin, file_bytes));

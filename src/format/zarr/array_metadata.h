@@ -55,6 +55,10 @@ struct ArrayMetadata {
 /// Errors: kCorruptData  it contradicts itself or the format; kUnsupported  something of it cannot be read, by name.
 Result<ArrayMetadata> parse_v2_array(const Json& document);
 
+/// Refuse what a "zarr.json" document has, of an array or a group, that is not known and must be understood; the
+/// specification has writers say so. Errors: kUnsupported, with its name.
+Status check_extensions(const Json& document);
+
 /// Describe the array of a "zarr.json" document whose node_type is "array". Errors: as parse_v2_array().
 Result<ArrayMetadata> parse_v3_array(const Json& document);
 

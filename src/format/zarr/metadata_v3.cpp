@@ -196,7 +196,8 @@ Status set_keys(const Json& document, ArrayMetadata& made) {
   return {};
 }
 
-/// What is not known and must be understood is refused; the specification has writers say so.
+}  // namespace
+
 Status check_extensions(const Json& document) {
   constexpr auto kKnown = std::to_array<std::string_view>(
       {"zarr_format", "node_type", "shape", "data_type", "chunk_grid", "chunk_key_encoding", "fill_value", "codecs",
@@ -211,8 +212,6 @@ Status check_extensions(const Json& document) {
   HEADRACE_ASSIGN(const Named first, named(transformers.is_array() ? transformers[0] : transformers, "a transformer"));
   return not_read(fmt::format("the storage transformer '{}' is not read", first.name));
 }
-
-}  // namespace
 
 Result<ArrayMetadata> parse_v3_array(const Json& document) {
   ArrayMetadata made;

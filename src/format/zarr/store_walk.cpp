@@ -114,6 +114,11 @@ class Walk {
       add(directory, path, std::move(document.file), std::move(metadata));
       return {};
     }
+    if (Status known = check_extensions(*document.json); !known.ok()) {
+      if (path.empty()) return std::move(known.error().with_file(document.file->name()));
+      add(directory, path, std::move(document.file), std::move(known.error()));
+      return {};
+    }
     return enter_group(directory, path, member(*document.json, "attributes"), depth);
   }
 
