@@ -52,8 +52,9 @@ def open_volume(
             other files, one for each of ``paths``. ``"GROUP@8"`` is the level of the OME-NGFF image GROUP whose
             voxels have size 8 along each axis, ``"GROUP@40x4x4"`` one whose voxels are no cubes. The first array's
             voxels are those of the volume.
-        voxel: Size of the voxels, in the unit of the files: ``arrays`` are images, of which each file gives the level
-            of that size, but for those that name one themselves. One number, or one for each axis.
+        voxel: Size of the voxels, in the unit of each image: ``arrays`` are images, of which each file gives the level
+            of that size, but for those that name one themselves. One number, or one for each axis, in the order that
+            the axes have in the file.
         progress: As in :func:`headrace.open`.
 
     Raises:
@@ -61,7 +62,7 @@ def open_volume(
         FieldMissingError: A file has no such array; the text lists those there are, nearest name first.
         CorruptDataError: A file is truncated or damaged.
         InvalidArgumentError: Arrays of one volume differ in shape and do not say where they lie, or have no voxel in
-            common; or volumes differ in their axes or types.
+            common, or have axes or units that differ; or volumes differ in their axes or types.
         UnsupportedError: Arrays of records or text, or one that cannot be read by this build.
     """
     began = time.perf_counter()

@@ -17,6 +17,7 @@ bool ArrayInfo::merge_axes(std::size_t axes) {
     if (__builtin_mul_overflow(rows, shape[d], &rows)) return false;
   shape.erase(shape.begin() + 1, shape.begin() + static_cast<std::ptrdiff_t>(axes));
   shape[0] = rows;
+  named_axes.clear();
   return true;
 }
 
@@ -44,9 +45,30 @@ std::string ArrayInfo::codec_text() const {
   return text.empty() ? "none" : text;
 }
 
+std::string names_text(const std::vector<NamedAxis>& axes) {
+  std::string text;
+  for (const NamedAxis& axis : axes) text += (text.empty() ? "" : ", ") + axis.name;
+  return text;
+}
+
+std::string Voxel::unit() const {
+  std::string found;
+  for (const std::string& own : units) {
+    if (own.empty() || own == found) continue;
+    if (!found.empty()) return {};
+    found = own;
+  }
+  return found;
+}
+
 std::string Voxel::text() const {
-  std::string text = fmt::format("{}", fmt::join(size, " x "));
-  return unit.empty() ? text : text + " " + unit;
+  const std::string one = unit();
+  std::string text;
+  for (std::size_t a = 0; a < size.size(); ++a) {
+    text += fmt::format("{}{}", a == 0 ? "" : " x ", size[a]);
+    if (one.empty() && a < units.size() && !units[a].empty()) text += " " + units[a];
+  }
+  return one.empty() ? text : text + " " + one;
 }
 
 }  // namespace headrace

@@ -42,12 +42,22 @@ struct FilterInfo {
   std::string setting;  ///< For people: "4" for gzip-4, "zstd-3 + shuffle" for Blosc.
 };
 
+/// What a file says an axis of an array is.
+struct NamedAxis {
+  std::string name;  ///< As it is written: "z".
+  std::string kind;  ///< "space", "time" or "channel"; empty: not said.
+};
+/// Return "z, y, x".
+std::string names_text(const std::vector<NamedAxis>& axes);
+
 /// Where the voxels of an array lie in the world.
 struct Voxel {
-  std::vector<double> size;    ///< Along each axis.
-  std::vector<double> origin;  ///< Centre of the first.
-  std::string unit;            ///< Unit of both: "nanometer"; may be empty.
-  /// Return "8 x 8 x 8 nanometer".
+  std::vector<double> size;        ///< Along each axis.
+  std::vector<double> origin;      ///< Centre of the first.
+  std::vector<std::string> units;  ///< Unit of both along each axis: "nanometer"; may be empty.
+  /// Return the unit of all axes that have one; empty where none has, or they differ.
+  [[nodiscard]] std::string unit() const;
+  /// Return "8 x 8 x 8 nanometer", or "40 pixel x 8 nanometer x 8 nanometer".
   [[nodiscard]] std::string text() const;
 };
 
@@ -83,10 +93,11 @@ struct ArrayInfo {
   /// With kUnsupported: its elements are of a kind that is known, and are no numbers (text, references, lists of
   /// lists).
   bool no_numbers = false;
-  std::vector<LeftOut> left_out;  ///< Members of its records that are no columns, by name, and why.
-  std::string notice;             ///< What its reader should know of it; empty: nothing.
-  Attributes attributes;          ///< What the file says of it.
-  std::optional<Voxel> voxel;     ///< Where that is said.
+  std::vector<LeftOut> left_out;      ///< Members of its records that are no columns, by name, and why.
+  std::string notice;                 ///< What its reader should know of it; empty: nothing.
+  Attributes attributes;              ///< What the file says of it.
+  std::vector<NamedAxis> named_axes;  ///< One for each axis of `shape`, where that is said; else empty.
+  std::optional<Voxel> voxel;         ///< Where that is said.
 
   [[nodiscard]] std::uint64_t rows() const { return shape.empty() ? 0 : shape[0]; }
   /// Stored-form bytes a row after decoding (all columns).

@@ -14,6 +14,7 @@
 #include "dataset/open_source_file.h"
 #include "dataset/paths.h"
 #include "dataset/refuse.h"
+#include "dataset/volume_axes.h"
 #include "dataset/volumes_contents.h"
 
 namespace headrace {
@@ -68,7 +69,8 @@ std::string scale_text(const SourceFile& file, std::size_t array) {
 Error differ(const SourceFile& file, const std::string& what, const std::string& hint) {
   std::string list;
   for (const auto& one : file.arrays)
-    list += fmt::format("\n  {}: {}{}", one->info().path, shape_text(one->info().shape),
+    list += fmt::format("\n  {}: {}{}{}", one->info().path, shape_text(one->info().shape),
+                        one->info().named_axes.empty() ? "" : ", axes " + names_text(one->info().named_axes),
                         one->info().voxel ? ", voxels of " + one->info().voxel->text() : "");
   return std::move(Error(ErrorCode::kInvalidArgument, what + list).with_file(file.path).with_hint("\n" + hint));
 }
@@ -83,18 +85,23 @@ Result<WorldPlaces> world_places(const SourceFile& file) {
   WorldPlaces world;
   const std::optional<Voxel>& first = file.arrays[0]->info().voxel;
   for (const auto& array : file.arrays) {
-    const std::optional<Voxel>& voxel = array->info().voxel;
-    if (!voxel || !first || array->info().shape.size() != file.arrays[0]->info().shape.size()) return WorldPlaces();
-    if (voxel->unit != first->unit || voxel->size.size() != first->size.size())
-      return differ(
-          file, "the arrays of the volume have voxels in different units:", "Name arrays whose sizes are in one unit.");
+    if (!array->info().voxel || !first || array->info().shape.size() != file.arrays[0]->info().shape.size())
+      return WorldPlaces();
+    const std::optional<Voxel> voxel = in_units_of(array->info(), *first);
+    if (!voxel)
+      return differ(file,
+                    fmt::format("the arrays of the volume have voxels in units that cannot be compared, {}:",
+                                units_text(file.arrays[0]->info(), array->info())),
+                    "Name arrays whose sizes are in one unit, or in lengths that OME-NGFF lists.");
     const bool same = has_size_of(*voxel, *first);
     std::vector<std::int64_t>& place = world.places.emplace_back();
     std::optional<VoxelScale>& scale = world.scales.emplace_back();
     if (!same) scale.emplace();
     for (std::size_t a = 0; a < first->size.size(); ++a) {
       const double voxels = (voxel->origin[a] - first->origin[a]) / first->size[a];
-      if (!(std::abs(voxels) < 0x1p53)) return differ(file, "the arrays of the volume lie too far apart:", "");
+      const double reach = voxel->size[a] / first->size[a] * static_cast<double>(array->info().shape[a]);
+      if (!(std::abs(voxels) < 0x1p53) || !(reach < 0x1p53))
+        return differ(file, "the arrays of the volume lie too far apart:", "");
       place.push_back(std::llround(voxels));
       if (same) continue;
       // OME-NGFF says where the centre of the first voxel is; its border is half a voxel before.
@@ -174,6 +181,7 @@ Result<std::shared_ptr<const Volumes::Impl>> open_them(const std::vector<std::st
   for (std::size_t i = 0; i < files.size(); ++i) {
     HEADRACE_ASSIGN(SourceFile file, open_unchecked(lists, i, plan));
     HEADRACE_TRY(check_elements(file, plan));
+    HEADRACE_TRY(check_axes(file, source->files.empty() ? file : source->files[0]));
     HEADRACE_TRY(set_extents(
         file,
         source->files.empty() ? file.arrays[0]->info().shape.size() : source->files[0].arrays[0]->info().shape.size(),

@@ -137,13 +137,14 @@ LengthSummary lengths_by(const std::vector<std::string>& paths, const SampleBy& 
   return summarize_lengths(open(paths, options), name);
 }
 
-/// Arrays of an image, and the size of their voxels.
+/// Arrays of an image, the size of their voxels, and what their axes are.
 std::vector<std::string> voxel_sentences(const std::vector<ArrayInfo>& arrays) {
   std::vector<std::string> sentences;
   for (const ArrayInfo& array : arrays)
     if (array.voxel)
-      sentences.push_back(fmt::format("{}: {}, the first at {}", array.path, array.voxel->text(),
-                                      fmt::join(array.voxel->origin, ", ")));
+      sentences.push_back(fmt::format("{}: {}, the first at {}{}", array.path, array.voxel->text(),
+                                      fmt::join(array.voxel->origin, ", "),
+                                      array.named_axes.empty() ? "" : ", axes " + names_text(array.named_axes)));
   return sentences;
 }
 

@@ -72,7 +72,9 @@ Json to_json(const ArrayInfo& array) {
   if (!array.reason.empty()) json["reason"] = array.reason;
   json["care"] = described.care;
   if (array.voxel)
-    json["voxel"] = {{"size", array.voxel->size}, {"origin", array.voxel->origin}, {"unit", array.voxel->unit}};
+    json["voxel"] = {{"size", array.voxel->size}, {"origin", array.voxel->origin}, {"unit", array.voxel->unit()}};
+  if (array.voxel && array.voxel->unit().empty()) json["voxel"]["units"] = array.voxel->units;
+  for (const NamedAxis& axis : array.named_axes) json["axes"].push_back(axis.name);
   if (!array.attributes.values.empty()) json["attributes"] = attributes_json(array.attributes);
   if (!array.attributes.left_out.empty()) json["attributes_left_out"] = array.attributes.left_out;
   if (!array.notice.empty()) json["notice"] = array.notice;

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from headrace._faces.cellmap_images import level_type, levels_of, multiscales_of, write_empty_image
+from headrace._faces.cellmap_images import check_axes, level_type, levels_of, write_empty_image
 from headrace._support.cache_home import cache_home
 from headrace._support.checks import invalid, unsupported
 from headrace.errors import FileMissingError
@@ -33,12 +33,13 @@ class Crop:
         Raises:
             FileMissingError: There is no such raw image; or no image of any class, unless ``may_be_empty``.
             InvalidArgumentError: The raw image is none.
+            UnsupportedError: Its axes are not z, y and x in this order.
         """
         raw = _local(raw_path)
         if not Path(raw).is_dir():
             message = f"{raw}: there is no such image"
             raise FileMissingError(message, message=message)
-        multiscales_of(raw)
+        check_axes(raw)
         template, annotated = split_target_path(_local(target_path)) if target_path else ("", [])
         labels: dict[str, str | None] = {}
         for name in classes:

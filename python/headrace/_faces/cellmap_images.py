@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from headrace._support.checks import invalid
+from headrace._faces.cellmap_box import AXES
+from headrace._support.checks import invalid, unsupported
 
 _CHUNK = 64  # voxels a side, of chunks that are never written
 
@@ -26,6 +27,25 @@ def multiscales_of(image: str) -> dict[str, Any]:
     if not listed or not listed[0].get("datasets"):
         raise invalid(f"{image}: this is no OME-NGFF image: it has no 'multiscales'", "Name the group of the levels.")
     return dict(listed[0])
+
+
+def check_axes(image: str) -> None:
+    """Raise if the axes of an image are not z, y and x in this order, which scales, shapes and turns are named by.
+
+    Images without names are taken to have this order.
+
+    Raises:
+        UnsupportedError: The axes lie in another order.
+    """
+    named = multiscales_of(image).get("axes")
+    axes = [one if isinstance(one, str) else _member(one, "name") for one in named] if isinstance(named, list) else []
+    space = [axis for axis in map(str.lower, axes) if axis in tuple(AXES)]
+    if space != sorted(space, key=AXES.index):
+        raise unsupported(
+            f"{image}: the axes of the image are {', '.join(axes)}, and a crop needs z, y, x",
+            "Arrays are not turned: write the image anew with its axes in this order, and 'axes' and "
+            "'coordinateTransformations' too; or read it as it is stored, by hr.open_volume().",
+        )
 
 
 def levels_of(image: str) -> dict[str, Any]:
@@ -67,6 +87,10 @@ def _array(image: str, path: str) -> dict[str, Any]:
     if "shape" not in found:
         raise invalid(f"{image}: the level {path!r}, which its metadata name, is not there")
     return found
+
+
+def _member(described: Any, key: str) -> str:
+    return str(described.get(key, "")) if isinstance(described, dict) else ""
 
 
 def _read(path: Path) -> dict[str, Any]:

@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <utility>
+
+#include "catalog/unit_ratio.h"
 
 namespace headrace::zarr {
 namespace {
@@ -39,12 +42,54 @@ bool apply(const Json& transformations, Voxel& voxel) {
   return true;
 }
 
-std::string unit_of(const Json& axes) {
+/// Return the names of axes: texts in version 0.3, objects since. None where one of them has no name.
+std::vector<NamedAxis> axes_of(const Json& axes) {
+  std::vector<NamedAxis> named;
+  if (!axes.is_array()) return named;
+  for (const Json& axis : axes) {
+    const auto name = axis.is_string() ? std::optional(axis.get<std::string>()) : text_of(axis, "name");
+    if (!name || name->empty()) return {};
+    named.push_back({*name, text_of(axis, "type").value_or("")});
+  }
+  return named;
+}
+
+/// Return the unit of the last axis of space that has one.
+std::string unit_of_space(const Json& axes) {
   std::string unit;
-  if (axes.is_array())
-    for (const Json& axis : axes)
-      if (text_of(axis, "type") == "space") unit = text_of(axis, "unit").value_or("");
+  for (const Json& axis : axes)
+    if (text_of(axis, "type") == "space")
+      if (const auto own = text_of(axis, "unit")) unit = *own;
   return unit;
+}
+
+/// Let a voxel have the units of the axes, and lengths that of space, so that its sizes can be compared.
+void set_units(const Json& axes, Voxel& voxel) {
+  const std::string space = axes.is_array() ? unit_of_space(axes) : "";
+  if (!axes.is_array() || axes.size() != voxel.size.size()) {
+    voxel.units.assign(voxel.size.size(), space);
+    return;
+  }
+  for (std::size_t a = 0; a < axes.size(); ++a) {
+    std::string& unit = voxel.units.emplace_back(text_of(axes[a], "unit").value_or(""));
+    const auto ratio = unit_ratio(unit, space);
+    if (!ratio) continue;
+    voxel.size[a] *= *ratio;
+    voxel.origin[a] *= *ratio;
+    unit = space;
+  }
+}
+
+/// Return where the voxels of a level lie; nullopt where that is not said, or in a way that is not read.
+std::optional<Voxel> voxel_of(const Json& own, const Json& of_image, const Json& axes) {
+  if (!own.is_array()) return std::nullopt;
+  std::size_t rank = 0;
+  for (const Json& one : own) rank = std::max(rank, member(one, text_of(one, "type").value_or("").c_str()).size());
+  Voxel voxel{std::vector<double>(rank, 1), std::vector<double>(rank, 0), {}};
+  if (rank == 0 || !apply(own, voxel) || !apply(of_image, voxel)) return std::nullopt;
+  set_units(axes, voxel);
+  const bool finite = std::ranges::all_of(voxel.size, [](double size) { return size > 0 && std::isfinite(size); });
+  return finite ? std::optional(std::move(voxel)) : std::nullopt;
 }
 
 }  // namespace
@@ -55,16 +100,14 @@ std::vector<ImageLevel> levels_of(const Json& attributes, const std::string& gro
   std::vector<ImageLevel> levels;
   if (!images.is_array() || images.empty()) return levels;
   const Json& image = images[0];  // others are the same picture in other words
+  const Json& axes = member(image, "axes");
   for (const Json& dataset : member(image, "datasets")) {
     const auto path = text_of(dataset, "path");
-    const Json& own = member(dataset, "coordinateTransformations");
-    if (!path || !own.is_array()) continue;
-    std::size_t rank = 0;
-    for (const Json& one : own) rank = std::max(rank, member(one, text_of(one, "type").value_or("").c_str()).size());
-    ImageLevel level{group.empty() ? *path : group + "/" + *path,
-                     {std::vector<double>(rank, 1), std::vector<double>(rank, 0), unit_of(member(image, "axes"))}};
-    if (rank > 0 && apply(own, level.voxel) && apply(member(image, "coordinateTransformations"), level.voxel))
-      levels.push_back(std::move(level));
+    if (!path) continue;
+    auto voxel =
+        voxel_of(member(dataset, "coordinateTransformations"), member(image, "coordinateTransformations"), axes);
+    ImageLevel level{group.empty() ? *path : group + "/" + *path, axes_of(axes), std::move(voxel)};
+    if (level.voxel || !level.axes.empty()) levels.push_back(std::move(level));
   }
   return levels;
 }

@@ -2,6 +2,7 @@
 // "multiscales" metadata.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,8 +13,9 @@ namespace headrace::zarr {
 
 /// One array of an image.
 struct ImageLevel {
-  std::string path;  ///< In the store.
-  Voxel voxel;
+  std::string path;             ///< In the store.
+  std::vector<NamedAxis> axes;  ///< Empty where they have no names.
+  std::optional<Voxel> voxel;   ///< None where sizes are not said, or in a way that is not read.
 };
 
 struct Image {
@@ -21,8 +23,9 @@ struct Image {
   std::vector<ImageLevel> levels;
 };
 
-/// Return the levels that a group's attributes describe; none where they say nothing of sizes, or say it in a way that
-/// is not read (affine and other transformations). Paths are not looked at: a level is one if there is such an array.
+/// Return the levels that a group's attributes describe: those of which they say the names of axes, or sizes in a way
+/// that is read (no affine and other transformations). Paths are not looked at: a level is one if there is such an
+/// array. Lengths are converted to the unit of the last axis that has one and is of space, where both units are known.
 std::vector<ImageLevel> levels_of(const Json& attributes, const std::string& group);
 
 /// A voxel size that is asked for behind the name of an array or image: "em/raw@8", "em/raw@40x4x4".

@@ -33,9 +33,11 @@ class ZarrReader final : public FormatReader {
     }
     for (const Image& image : found_.images)
       for (const ImageLevel& level : image.levels)
-        if (const auto array = std::ranges::find(arrays_, level.path, &ArrayInfo::path);
-            array != arrays_.end() && array->shape.size() == level.voxel.size.size())
-          array->voxel = level.voxel;
+        if (const auto array = std::ranges::find(arrays_, level.path, &ArrayInfo::path); array != arrays_.end()) {
+          const std::size_t rank = array->shape.size();
+          if (level.voxel && level.voxel->size.size() == rank) array->voxel = level.voxel;
+          if (level.axes.size() == rank) array->named_axes = level.axes;
+        }
   }
 
   [[nodiscard]] std::string format_name() const override { return fmt::format("Zarr v{} (directory)", found_.version); }
