@@ -109,6 +109,7 @@ def test_volumes_of_other_orders_are_not_opened_together(tmp_path: Path) -> None
         (["z", "y", "x"], axes_of("xyz"), False),  # names alone, as version 0.3 has them
         (axes_of("zyx"), [{"type": "space", "unit": "nanometer"}] * 3, True),
         (axes_of("zyx"), axes_of("uvw"), True),
+        (axes_of("zyx"), axes_of("XYZ"), False),
         (axes_of("zyx"), axes_of("cyx"), False),  # channels over slices
         (axes_of("zyx"), axes_of("tyx"), False),
         (axes_of("zyx"), axes_of("uyz"), False),
