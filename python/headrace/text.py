@@ -210,7 +210,7 @@ def _folder_name(settings: str) -> str:
     """Return a name that tells people which files these are, and a hash of all that decides the tokens."""
     first = Path(json.loads(settings)["files"][0][0]).name
     plain = re.sub(r"[^A-Za-z0-9._-]+", "_", first)[:40].strip(".")
-    return f"{plain}-{hashlib.sha256(settings.encode()).hexdigest()[:16]}"
+    return f"{plain}.{hashlib.sha256(settings.encode()).hexdigest()[:16]}.text"
 
 
 def _remove_damaged(folder: Path) -> None:

@@ -160,6 +160,13 @@ def test_a_cache_of_text_is_its_users_alone(tmp_path: Path, text: Path) -> None:
     assert folder.stat().st_mode & 0o777 == 0o700
 
 
+def test_caches_of_rows_are_listed_without_those_of_text(tmp_path: Path, text: Path) -> None:
+    hr.open_text(text, files.SMALL, cache=tmp_path / "cache")
+    words = [str(command_line()), "cache", "ls", str(tmp_path / "cache")]
+    listed = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert (listed.returncode, "damaged" in listed.stdout) == (0, False), listed
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder to another user")
 def test_tokens_of_another_user_are_refused(tmp_path: Path, text: Path) -> None:
     hr.open_text(text, files.SMALL, cache=tmp_path / "cache")

@@ -49,6 +49,11 @@ class Step(Sequence[int]):
                     "Iterate the loader; provenance=True delivers row numbers.",
                 )
             samples = self.loader._replay(self.epoch, number).to_dict()["samples"]
+            if samples and "dataset_row" not in samples[0]:
+                raise invalid(
+                    "samples that are drawn anew in each epoch have no row numbers",
+                    "Iterate the loader; provenance=True delivers where each sample begins.",
+                )
             self._rows = [sample["dataset_row"] for sample in samples]
         return self._rows
 
