@@ -13,9 +13,9 @@
 namespace headrace {
 
 /// Opened volumes: each file is one, and has the same arrays. All arrays of a volume have one shape, or say where they
-/// lie in the world; the first one's voxels are the volume's. Axes that have names lie over axes of the same name, or else
-/// opening is an error. Volumes may differ in shape, not in their axes. A light handle: copies share the open files.
-/// Threads: const members from any thread. Errors: every member throws headrace::Error.
+/// lie in the world; the first one's voxels are the volume's. Axes that have names lie over axes of the same name, or
+/// else opening is an error. Volumes may differ in shape, not in their axes. A light handle: copies share the open
+/// files. Threads: const members from any thread. Errors: every member throws headrace::Error.
 class Volumes {
  public:
   struct Impl;
