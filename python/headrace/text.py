@@ -13,7 +13,7 @@ from typing import Any
 
 from headrace import _headrace
 from headrace._support.cache_home import cache_home
-from headrace._support.checks import engine_text, memory_bytes, one_of, path_bytes, path_list, whole_number
+from headrace._support.checks import engine_text, invalid, memory_bytes, one_of, path_bytes, path_list, whole_number
 from headrace._support.logging import logger, warn
 from headrace._support.private_folder import PrivateFolder
 from headrace._support.progress import Progress, ProgressLine, chosen_progress
@@ -157,6 +157,8 @@ def open_text(
     }
     opened, files = _opened(tokenizer), path_list(paths)
     settings = _headrace.tokenize_settings(files, opened._native, words)
+    if isinstance(cache, str) and cache in ("none", "ram", "auto", "off"):
+        raise invalid(f"cache={cache!r} is no folder", "Tokens are kept in a folder: give one, or leave cache out.")
     home = cache_home("text") if cache is None else Path(os.fsdecode(cache))
     folder = PrivateFolder(home / _folder_name(settings))
     tokens = folder.path / _TOKENS
@@ -220,5 +222,5 @@ def _remove_damaged(folder: Path) -> None:
     try:
         open_tokens(folder, check=True)
     except (CorruptDataError, FileMissingError, InvalidArgumentError, UnsupportedError) as error:
-        warn(f"tokens that were kept are damaged, and are made anew: {error}")
+        warn(f"tokens that were kept are damaged, and are made anew: {error.file or folder}: {error.message}")
         shutil.rmtree(folder)

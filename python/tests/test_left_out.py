@@ -17,11 +17,11 @@ ROWS = np.arange(12, dtype="f4").reshape(6, 2)
 TEXTS = np.array(["a", "bc"] * 3)
 
 
-def zarr_without_codecs(path: Path) -> Path:
+def zarr_of_an_extension(path: Path) -> Path:
     store = group3(path / "s.zarr")
     array3(store / "x", ROWS, (3, 2))
     array3(store / "y", ROWS, (3, 2))
-    edit_json(store / "x" / "zarr.json", lambda meta: meta.update(bodecs=meta.pop("codecs")))
+    edit_json(store / "x" / "zarr.json", lambda meta: meta.update(mystery={"must_understand": True}))
     return store
 
 
@@ -67,7 +67,7 @@ def parquet_of_two_names(path: Path) -> Path:
 @pytest.mark.parametrize(
     "make",
     [
-        zarr_without_codecs,
+        zarr_of_an_extension,
         zarr_of_another_codec,
         zarr_of_another_type,
         hdf5_of_another_filter,
@@ -167,3 +167,34 @@ def test_chunks_that_are_not_there_are_counted_for_each_array(tmp_path: Path) ->
     inspected = hr.inspect(store)
     assert inspected.findings
     assert "lost: 2 of its 6 chunk files are not there" in " ".join(str(inspected).split())
+
+
+@pytest.mark.parametrize("version", [2, 3])
+def test_an_array_whose_metadata_are_gone_is_told(tmp_path: Path, version: int) -> None:
+    zarr = pytest.importorskip("zarr", reason="zarr writes the store")
+    group = zarr.open_group(tmp_path / "s.zarr", mode="w", zarr_format=version)
+    for name in ("a", "b", "in/c"):
+        group.create_array(name, data=np.arange(24).reshape(12, 2), chunks=(5, 1))
+    assert set(hr.open(tmp_path / "s.zarr", ["a", "b", "in/c"])[:1]) == {"a", "b", "in/c"}
+    for name in ("a", "in/c"):
+        (tmp_path / "s.zarr" / name / (".zarray" if version == 2 else "zarr.json")).unlink()
+    with pytest.warns(hr.HeadraceWarning, match="files of chunks, and no metadata") as told:
+        assert list(hr.open(tmp_path / "s.zarr")[:1]) == ["b"]
+    assert sorted(str(one.message).split("'")[1] for one in told) == ["a", "in/c"]
+    with pytest.raises(hr.Error, match="files of chunks, and no metadata"):
+        hr.open(tmp_path / "s.zarr", ["a"])
+
+
+@pytest.mark.parametrize("key", ["shape", "data_type", "codecs", "fill_value", "chunk_grid", "zarr_format"])
+def test_a_misspelt_key_of_zarr_3_is_damage(tmp_path: Path, key: str) -> None:
+    zarr = pytest.importorskip("zarr", reason="zarr writes the store")
+    group = zarr.open_group(tmp_path / "s.zarr", mode="w", zarr_format=3)
+    for name in ("a", "b"):
+        group.create_array(name, data=np.arange(12), chunks=(5,))
+    path = tmp_path / "s.zarr" / "a" / "zarr.json"
+    wrong = key[:-2] + key[-1] + key[-2]
+    path.write_text(path.read_text().replace(f'"{key}"', f'"{wrong}"'))
+    with pytest.raises(hr.CorruptDataError, match=f"zarr.json.*has no '{key}'"):
+        hr.open(tmp_path / "s.zarr")
+    assert list(hr.open(tmp_path / "s.zarr", ["b"])[:1]) == ["b"]
+    assert hr.verify(tmp_path / "s.zarr").bad_data

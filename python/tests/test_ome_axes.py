@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -223,3 +224,16 @@ def test_a_time_without_a_unit_is_that_of_the_other(tmp_path: Path) -> None:
     patch = volume.patches((2, *PATCH), stride=(2, *PATCH))[0]
     for name, values in held.items():
         np.testing.assert_array_equal(patch[name], values[:, :8, :8, :8])
+
+
+def test_volumes_whose_voxels_have_other_sizes_are_told(tmp_path: Path) -> None:
+    """Equal sizes in other units are equal; patches of others are of other places in the world."""
+    for name, unit, size in (("a", "nanometer", 8), ("b", "micrometer", 8), ("c", "micrometer", 0.008)):
+        root = group2(tmp_path / f"{name}.zarr")
+        write_image(root / "em", numbers((16, 16, 16), 0), axes_of("zyx", unit), [size] * 3)
+    a, b, c = (tmp_path / f"{name}.zarr" for name in "abc")
+    with pytest.warns(hr.HeadraceWarning, match=r"b\.zarr › em/s0: its voxels are 8 x 8 x 8 micrometer, .* nanometer"):
+        hr.open_volume([a, b], ["em/s0"]).patches(PATCH, stride=PATCH)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        hr.open_volume([a, c], ["em/s0"]).patches(PATCH, stride=PATCH)

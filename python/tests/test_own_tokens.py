@@ -75,6 +75,54 @@ def test_a_byte_that_changed_is_found(written: Path, tmp_path: Path, name: str) 
         hr.open_tokens(tmp_path / "own", check=True)
 
 
+def test_a_file_that_is_gone_is_bad(written: Path, tmp_path: Path) -> None:
+    for name in ("tokens-00001.npy", "ends-00001.npy"):
+        shutil.rmtree(tmp_path / "own", ignore_errors=True)
+        shutil.copytree(written / "own", tmp_path / "own")
+        (tmp_path / "own" / name).unlink()
+        status, found, text = verified(tmp_path / "own")
+        assert (status, found["bad_files"]) == (3, 1), text
+        assert f"{name}\n" in text
+        assert "it is not there" in text
+        assert "BAD: 1 of 1 files are damaged" in text
+
+
+def test_files_by_themselves_are_compared_with_the_manifest_beside_them(written: Path, tmp_path: Path) -> None:
+    shutil.copytree(written / "own", tmp_path / "own")
+    pattern = tmp_path / "own" / "*"
+    status, _, text = verified(pattern)
+    assert (status, "BAD" in text) == (0, False), text
+    flip(tmp_path / "own" / "tokens-00001.npy", -3)
+    for path in (pattern, tmp_path / "own" / "tokens-00001.npy"):
+        status, _, text = verified(path)
+        assert status == 3, text
+        assert "those that were written" in text
+    manifest = tmp_path / "own" / "manifest.json"
+    manifest.write_text(manifest.read_text().replace("small_bpe", "large_bpe"))
+    assert verified(manifest)[0] == 3
+
+
+def test_a_key_of_a_manifest_that_is_misspelt(written: Path, tmp_path: Path) -> None:
+    shutil.copytree(written / "own", tmp_path / "own")
+    path = tmp_path / "own" / "manifest.json"
+    manifest = json.loads(path.read_text())
+    del manifest["crc32c"]
+    for key in ("end_of_text", "tokenizer", "vocab_size"):
+        path.write_text(json.dumps({(f"{name}s" if name == key else name): manifest[name] for name in manifest}))
+        with pytest.raises(hr.CorruptDataError, match=f'no "{key}", and an unknown "{key}s"'):
+            hr.open_tokens(tmp_path / "own")
+    manifest["shards"][0]["ends_crc"] = manifest["shards"][0].pop("ends_crc32c")
+    path.write_text(json.dumps(manifest))
+    with pytest.raises(hr.CorruptDataError, match='no "ends_crc32c"'):
+        hr.open_tokens(tmp_path / "own")
+    path.write_text(
+        json.dumps(
+            {**manifest, "shards": json.loads((written / "own/manifest.json").read_text())["shards"], "my note": 1}
+        )
+    )
+    assert len(hr.open_tokens(tmp_path / "own")) > 0
+
+
 def test_megatron_whose_index_changed_is_bad(written: Path, tmp_path: Path) -> None:
     for ending in (".bin", ".idx"):
         shutil.copy(written / f"megatron{ending}", tmp_path / f"m{ending}")
@@ -181,6 +229,9 @@ def test_tokens_of_another_user_are_refused(tmp_path: Path, text: Path) -> None:
 
 
 def test_a_cache_that_cannot_be_made_says_so(tmp_path: Path, text: Path) -> None:
+    for word in ("none", "ram"):
+        with pytest.raises(hr.InvalidArgumentError, match=f"cache='{word}' is no folder"):
+            hr.open_text(text, files.SMALL, cache=word)
     (tmp_path / "file").write_text("")
     with pytest.raises(hr.PermissionDeniedError, match="cannot be made"):
         hr.open_text(text, files.SMALL, cache=tmp_path / "file" / "cache")

@@ -163,3 +163,32 @@ def test_a_writer_is_of_no_use_after_a_failed_write(tmp_path: Path, form: str) -
     gc.collect()
     assert not list(tmp_path.iterdir())
     hr.tokens.Writer(tmp_path / "out", format=form, vocab_size=60_000)
+
+
+@pytest.mark.parametrize("form", ["headrace", "nanogpt", "megatron"])
+def test_two_writers_of_one_name_lose_nothing(tmp_path: Path, form: str) -> None:
+    """Each has files of its own; the first to finish has the name, and the other says so."""
+    path = tmp_path / ("out.bin" if form == "nanogpt" else "out")
+    first = hr.tokens.Writer(path, vocab_size=100, format=form)
+    second = hr.tokens.Writer(path, vocab_size=100, format=form)
+    first.write(np.arange(50))
+    second.write(np.arange(50, 60))
+    second.abandon()
+    third = hr.tokens.Writer(path, vocab_size=100, format=form)
+    third.write(np.arange(60, 70))
+    first.finish()
+    with pytest.raises(hr.InvalidArgumentError, match="something of this name is there already"):
+        third.finish()
+    with pytest.raises(hr.InvalidArgumentError, match="something of this name is there already"):
+        hr.tokens.Writer(path, vocab_size=100, format=form)
+    third.abandon()
+    assert np.array_equal(hr.open_tokens(path, vocab_size=100)[:], np.arange(50))
+    assert [one.name for one in tmp_path.iterdir() if "writing" in one.name or "unfinished" in one.name] == []
+
+
+def test_an_output_may_be_an_empty_folder(tmp_path: Path) -> None:
+    writer = hr.tokens.Writer(tmp_path / "out", vocab_size=100)
+    writer.write(np.arange(5))
+    (tmp_path / "out").mkdir()  # made meanwhile
+    writer.finish()
+    assert len(hr.open_tokens(tmp_path / "out")) == 5

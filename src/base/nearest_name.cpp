@@ -79,6 +79,16 @@ std::optional<std::string> did_you_mean(std::string_view name, std::span<const s
   return std::nullopt;
 }
 
+std::optional<MisspeltKey> misspelt_key(std::span<const std::string> keys, std::span<const std::string_view> known) {
+  std::vector<std::string> missing;
+  for (const std::string_view key : known)
+    if (std::ranges::find(keys, key) == keys.end()) missing.emplace_back(key);
+  for (const std::string& key : keys)
+    if (std::ranges::find(known, key) == known.end())
+      if (const auto meant = did_you_mean(key, missing)) return MisspeltKey{*meant, key};
+  return std::nullopt;
+}
+
 std::string list_names(std::span<const std::string> names, std::size_t at_most) {
   std::string text;
   for (std::size_t i = 0; i < std::min(names.size(), at_most); ++i) text += (i == 0 ? "" : ", ") + names[i];

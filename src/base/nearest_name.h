@@ -21,6 +21,13 @@ std::vector<std::string> nearest_names(std::string_view name, std::span<const st
 /// other.
 std::optional<std::string> did_you_mean(std::string_view name, std::span<const std::string> candidates);
 
+/// A known key that is not there, and one that is there, is like it, and is unknown: a damaged one, in all likelihood.
+struct MisspeltKey {
+  std::string missing, unknown;
+};
+/// Return the first of an object's keys that is a misspelt one; nullopt: none is.
+std::optional<MisspeltKey> misspelt_key(std::span<const std::string> keys, std::span<const std::string_view> known);
+
 /// The `names` as "a, b and 12 more".
 std::string list_names(std::span<const std::string> names, std::size_t at_most = 12);
 

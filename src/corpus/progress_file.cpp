@@ -12,6 +12,7 @@
 #include <sstream>
 #include <utility>
 
+#include "base/read_json.h"
 #include "format/tokens/byte_sink.h"
 #include "storage/file_calls.h"
 
@@ -66,9 +67,10 @@ Result<std::optional<RunProgress>> ProgressFile::load(const std::string& setting
   if (!file) return std::optional<RunProgress>();
   std::stringstream text;
   text << file.rdbuf();
-  const nlohmann::json saved = nlohmann::json::parse(text.str(), nullptr, false);
+  const auto read = read_json(text.str());
+  const nlohmann::json saved = read.ok() ? *read : nlohmann::json();
   try {
-    if (saved.is_discarded() || saved.at("format") != kFormat) throw std::invalid_argument("no progress");
+    if (saved.at("format") != kFormat) throw std::invalid_argument("no progress");
     if (saved.at("settings") != nlohmann::json::parse(settings))
       return std::move(Error(ErrorCode::kInvalidArgument,
                              "the unfinished output here was begun with other files, options or another tokenizer")
@@ -103,7 +105,7 @@ Status ProgressFile::save(const std::string& settings, const RunProgress& progre
   HEADRACE_TRY(sink.create(next));
   HEADRACE_TRY(sink.write(std::string_view(saved.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace))));
   HEADRACE_TRY(sink.close());
-  return token_files::give_name(next, path_);
+  return token_files::replace_name(next, path_);
 }
 
 void ProgressFile::forget() const {

@@ -90,25 +90,35 @@ std::uint64_t column_of(const Field& field, std::optional<std::uint64_t> column)
   return *column;
 }
 
-/// Two runs of one key, the earlier first; nullopt: no key comes back.
+/// Runs whose key an earlier one has.
+struct Returning {
+  std::uint64_t count = 0;
+  std::uint32_t first = 0, second = 0;  ///< Two runs of one key, the earlier first.
+};
+
 template <class Key>
-std::optional<std::pair<std::uint32_t, std::uint32_t>> find_returning(const std::vector<Key>& keys) {
-  if (std::ranges::is_sorted(keys, std::less_equal<>{})) return std::nullopt;  // strictly ascending, as they mostly are
+Returning find_returning(const std::vector<Key>& keys) {
+  Returning found;
+  if (std::ranges::is_sorted(keys, std::less_equal<>{})) return found;  // strictly ascending, as they mostly are
   std::vector<std::uint32_t> order(keys.size());
   std::iota(order.begin(), order.end(), 0U);
   std::ranges::stable_sort(
       order, {}, [&](std::uint32_t run) -> const auto& { return keys[run]; });
   for (std::size_t i = 1; i < order.size(); ++i)
-    if (keys[order[i]] == keys[order[i - 1]]) return std::pair(order[i - 1], order[i]);
-  return std::nullopt;
+    if (keys[order[i]] == keys[order[i - 1]] && found.count++ == 0) {
+      found.first = order[i - 1];
+      found.second = order[i];
+    }
+  return found;
 }
 
 /// Something that happened at several places, of which the first is told.
 struct Told {
   std::uint64_t count = 0;
   std::string first = {};
-  void add(std::string text) {
-    if (count++ == 0) first = std::move(text);
+  void add(std::string text, std::uint64_t places = 1) {
+    if (count == 0) first = std::move(text);
+    count += places;
   }
   void put(const std::string& meaning, std::vector<std::string>& out) const {
     if (count == 0) return;
@@ -124,13 +134,15 @@ class ExpectedKeys {
   explicit ExpectedKeys(const Dataset& table) : table_(table), read_(table.fields()[0].dtype) {}
 
   /// Throws where the key of a run is another.
-  void check(std::uint64_t run, const typename Keys::Key& key, const std::string& shown, const std::string& file) {
+  void check(std::uint64_t run, const typename Keys::Key& key, const std::string& shown, const std::string& file,
+             const std::string& cut) {
     if (run >= table_.size()) return;  // another number of rows is an error of its own
     if (run < first_ || run >= first_ + part_.size()) load(run);
     const auto& expected = part_[run - first_];
     if (expected && *expected == key) return;
     throw refuse(fmt::format("sample {} has the key {} in {}, and row {} of the targets has {}", group_digits(run),
-                             shown, file, group_digits(run), expected ? read_.shown(*expected) : std::string("none")),
+                             shown, file, group_digits(run), expected ? read_.shown(*expected) : std::string("none")) +
+                     (cut.empty() ? "" : fmt::format("; before that, {}, and is two samples", cut)),
                  fmt::format("Targets are taken by their position. Join them by their key: targets=[\"{0}\"], then "
                              ".join(table, on=\"{0}\", fields=[...]); or sort the table.",
                              table_.fields()[0].name))
@@ -190,7 +202,11 @@ class RunFinder {
     while (file_ < files_.size()) end_file();
     found_.starts.push_back(row);
     found_.starts.shrink_to_fit();
-    cut_.put(fmt::format(": a {} ends with its file, so there are two of the key", options_.what), found_.notices);
+    cut_.put(
+        fmt::format(": a {0} ends with its file, so there are two of the key. If it is one {0} in two pieces, write "
+                    "the files anew so that none is cut",
+                    options_.what),
+        found_.notices);
     back_.put(fmt::format(": each run is a {} of its own. Sort the rows if they belong together", options_.what),
               found_.notices);
     return std::move(found_);
@@ -203,14 +219,15 @@ class RunFinder {
     if (keys_.empty() && last_key_ && *last_key_ == key)
       cut_.add(fmt::format("the key {} ends {} and begins {}", read_.shown(key), files_[last_file_].path,
                            files_[file_].path));
-    if (expected_) expected_->check(found_.starts.size() + keys_.size(), key, read_.shown(key), files_[file_].path);
+    if (expected_)
+      expected_->check(found_.starts.size() + keys_.size(), key, read_.shown(key), files_[file_].path, cut_.first);
     keys_.push_back(std::move(key));
     first_rows_.push_back(row);
   }
 
   void end_file() {
     const FileRows& file = files_[file_];
-    if (const auto runs = find_returning(keys_)) tell_returning(*runs, file);
+    if (const Returning runs = find_returning(keys_); runs.count > 0) tell_returning(runs, file);
     for (const std::uint64_t at : first_rows_) found_.starts.push_back(first_ + at);
     found_.file_ends.push_back(found_.starts.size());
     if (!keys_.empty()) {
@@ -223,7 +240,7 @@ class RunFinder {
     ++file_;
   }
 
-  void tell_returning(const std::pair<std::uint32_t, std::uint32_t>& runs, const FileRows& file) {
+  void tell_returning(const Returning& runs, const FileRows& file) {
     const auto place = [&](std::uint32_t run) {
       const std::uint64_t end = run + 1 < first_rows_.size() ? first_rows_[run + 1] : file.rows;
       return end - first_rows_[run] == 1 ? fmt::format("row {}", first_rows_[run])
@@ -232,7 +249,7 @@ class RunFinder {
     std::string text = fmt::format("the key {} stands at {} and comes back at {}", read_.shown(keys_[runs.first]),
                                    place(runs.first), place(runs.second));
     if (options_.returning == ReturningKey::kNoticed)
-      return back_.add(fmt::format("{} › {}: {}", file.path, field_.name, text));
+      return back_.add(fmt::format("{} › {}: {}", file.path, field_.name, text), runs.count);
     throw Error(ErrorCode::kCorruptData, std::move(text))
         .with_file(file.path)
         .with_field(field_.name)

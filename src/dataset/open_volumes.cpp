@@ -169,6 +169,21 @@ Status set_extents(SourceFile& file, std::size_t rank, const std::string& first_
                        .with_hint("Open volumes of different axes apart."));
 }
 
+/// Say that an array's voxels have another size than in the first volume; empty: none has.
+std::string other_voxels(const SourceFile& first, const SourceFile& file) {
+  for (std::size_t i = 0; i < file.arrays.size(); ++i) {
+    const ArrayInfo &before = first.arrays[i]->info(), &here = file.arrays[i]->info();
+    if (!before.voxel || !here.voxel || before.voxel->size.size() != here.voxel->size.size()) continue;
+    const std::optional<Voxel> same_unit = in_units_of(here, *before.voxel);
+    if (same_unit && has_size_of(*same_unit, *before.voxel)) continue;
+    return fmt::format(
+        "{} › {}: its voxels are {}, and those of the first volume {}: patches are of so many voxels in "
+        "both",
+        file.path, here.path, here.voxel->text(), before.voxel->text());
+  }
+  return {};
+}
+
 Result<std::shared_ptr<const Volumes::Impl>> open_them(const std::vector<std::string>& paths,
                                                        const OpenOptions& options) {
   HEADRACE_ASSIGN(const std::vector<std::string> files, expand_paths(paths));
@@ -178,6 +193,7 @@ Result<std::shared_ptr<const Volumes::Impl>> open_them(const std::vector<std::st
   HEADRACE_ASSIGN(FieldPlan plan, plan_fields(lists, wanted));
   auto source = std::make_shared<Source>();
   auto made = std::make_shared<Volumes::Impl>();
+  FileNotes notes;
   for (std::size_t i = 0; i < files.size(); ++i) {
     HEADRACE_ASSIGN(SourceFile file, open_unchecked(lists, i, plan));
     HEADRACE_TRY(check_elements(file, plan));
@@ -188,11 +204,14 @@ Result<std::shared_ptr<const Volumes::Impl>> open_them(const std::vector<std::st
         files[0]));
     file.rows = file.arrays[0]->info().rows();
     made->shapes.push_back(file.extents);
+    if (notes.notices.empty() && !source->files.empty())
+      if (std::string other = other_voxels(source->files[0], file); !other.empty()) notes.notices.push_back(other);
     source->files.push_back(std::move(file));
     if (options.progress && !options.progress(i + 1, files.size()))
       return Error(ErrorCode::kCancelled, fmt::format("stopped after {} of {} files", i + 1, files.size()));
   }
   lists.save();
+  source->notes = std::make_shared<const FileNotes>(std::move(notes));
   for (StoredColumn& column : plan.columns) column.shape.clear();
   source->left_out = std::move(plan.left_out);
   source->places = std::move(plan.places);

@@ -244,6 +244,7 @@ class PatchMaker final : public SampleMaker {
 
   /// What should be known of arrays; of several the first, as all files of a data set tend to have the same.
   static void add_notices_of_arrays(const Source& volumes, std::vector<std::string>& notices) {
+    if (volumes.notes) notices.insert(notices.end(), volumes.notes->notices.begin(), volumes.notes->notices.end());
     for (const SourceFile& file : volumes.files)
       for (const auto& array : file.arrays)
         if (!array->info().notice.empty())

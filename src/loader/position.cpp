@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "base/read_json.h"
 #include "dataset/refuse.h"
 
 namespace headrace {
@@ -46,7 +47,8 @@ std::string LoaderState::json() const {
 
 Result<LoaderState> parse_state(const std::string& json) {
   const std::string_view hint = "Give what state_dict() returned, unchanged.";
-  const auto j = nlohmann::json::parse(json, nullptr, false);
+  const auto read = read_json(json);
+  const nlohmann::json j = read.ok() ? *read : nlohmann::json();
   if (!j.is_object()) return refuse("the state is not a JSON object", hint);
   LoaderState state;
   std::uint64_t version = 0;

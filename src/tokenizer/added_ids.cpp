@@ -60,10 +60,10 @@ Status put_added(const Json& list, const NamedIds& ids, Vocabulary& vocabulary) 
     vocabulary.added.push_back(std::move(word));
   }
   if (others > 0)
-    vocabulary.notices.push_back(
-        fmt::format("the ids of {} added words leave holes or are out of order, and words are numbered without, as the "
-                    "library tokenizers does: {}",
-                    others, first));
+    vocabulary.notices.push_back(fmt::format(
+        "the ids of {} added words leave holes or are out of order, and get the next free ones, as the library "
+        "tokenizers numbers them: {}",
+        others, first));
   return {};
 }
 

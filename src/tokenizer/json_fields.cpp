@@ -30,8 +30,9 @@ Result<bool> flag_field(const Json& object, const char* key, std::optional<bool>
   const Json& value = member(object, key);
   if (value.is_boolean()) return value.get<bool>();
   if (value.is_null() && otherwise) return *otherwise;
-  return Error(ErrorCode::kCorruptData, fmt::format("\"{}\" of {} is {}, where true or false is expected", key, what,
-                                                    value.is_null() ? "missing" : "neither"));
+  return Error(ErrorCode::kCorruptData,
+               fmt::format("\"{}\" of {} is {}, where true or false is expected", key, what,
+                           value.is_null() ? std::string("missing") : value.dump().substr(0, 60)));
 }
 
 Status only_keys(const Json& object, std::initializer_list<const char*> known, std::string_view what) {
@@ -40,9 +41,12 @@ Status only_keys(const Json& object, std::initializer_list<const char*> known, s
     const std::string& key = entry.key();
     if (std::any_of(known.begin(), known.end(), [&](const char* one) { return key == one; })) continue;
     const std::vector<std::string> names(known.begin(), known.end());
-    const auto meant = did_you_mean(key, names);
-    return not_read(fmt::format("{} has a key \"{}\", which is unknown{}", what, key,
-                                meant ? fmt::format(" (a damaged \"{}\"?)", *meant) : ""));
+    if (const auto meant = did_you_mean(key, names))
+      return std::move(Error(ErrorCode::kCorruptData, fmt::format("{} has a key \"{}\", which is unknown (a damaged "
+                                                                  "\"{}\"?)",
+                                                                  what, key, *meant))
+                           .with_hint("Correct the file, or fetch it again."));
+    return not_read(fmt::format("{} has a key \"{}\", which is unknown", what, key));
   }
   return {};
 }

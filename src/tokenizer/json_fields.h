@@ -23,8 +23,8 @@ Result<std::string> text_field(const nlohmann::json& object, const char* key, st
 Result<bool> flag_field(const nlohmann::json& object, const char* key, std::optional<bool> otherwise,
                         std::string_view what);
 
-/// Refuse an object with any other key: it is a damaged one, or one that may change ids. Errors: kUnsupported, with
-/// the known key that is nearest.
+/// Refuse an object with any other key, which may change ids. Errors: kUnsupported; kCorruptData  it is like a known
+/// one, which is named.
 Status only_keys(const nlohmann::json& object, std::initializer_list<const char*> known, std::string_view what);
 
 /// Make the error for what would change ids and is not done here.

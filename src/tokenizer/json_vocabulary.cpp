@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "base/read_json.h"
 #include "tokenizer/byte_names.h"
 #include "tokenizer/word_table.h"
 
@@ -10,8 +11,7 @@ namespace headrace::tokenizing {
 using Json = nlohmann::json;
 
 Result<Json> parse_object(std::string_view text) {
-  Json json = Json::parse(text, nullptr, false);
-  if (json.is_discarded()) return Error(ErrorCode::kCorruptData, "this is no JSON, or it was cut short");
+  HEADRACE_ASSIGN(Json json, read_json(text));
   if (!json.is_object()) return Error(ErrorCode::kCorruptData, "the JSON is no object");
   return json;
 }

@@ -92,7 +92,7 @@ TEST(TokenizerJson, RefusesKeysThatAreUnknown) {
     owner.erase(key);
     const auto read = parse_tokenizer_json(file.dump());
     ASSERT_FALSE(read.ok()) << damaged;
-    EXPECT_EQ(read.error().code(), ErrorCode::kUnsupported) << read.error().what();
+    EXPECT_EQ(read.error().code(), ErrorCode::kCorruptData) << read.error().what();
     EXPECT_NE(read.error().message().find(damaged), std::string::npos) << read.error().what();
     EXPECT_NE(read.error().message().find(key), std::string::npos) << read.error().what();
   }

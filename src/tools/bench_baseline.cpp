@@ -6,6 +6,7 @@
 #include <fstream>
 #include <iterator>
 
+#include "base/read_json.h"
 #include "tools/bench_report.h"
 #include "tools/text_table.h"
 
@@ -25,7 +26,8 @@ Json load_baseline(const std::string& path) {
     throw Error(ErrorCode::kInvalidArgument, "too large for measurements of headrace bench").with_file(path);
   stream.seekg(0);
   const std::string text{std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
-  Json bench = Json::parse(text, nullptr, false);
+  auto read = read_json<Json>(text);
+  Json bench = read.ok() ? std::move(*read) : Json();
   if (Status status = summarise_bench(bench); !status.ok()) throw status.error().with_file(path);
   return bench;
 }

@@ -1,5 +1,6 @@
 #include "tools/token_verification.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "dataset/token_paths.h"
@@ -8,7 +9,6 @@
 
 namespace headrace {
 
-using token_files::FileChecksum;
 using token_files::GoOn;
 using token_files::TokenFile;
 
@@ -21,17 +21,41 @@ std::uint64_t size_of(const std::string& path) {
 
 /// Read one file of tokens and what lies beside it. Errors: the first thing that is damaged; kCancelled.
 Status verify_file(const TokenFile& file, const GoOn& go_on, TokenVerification& found) {
-  ++found.pieces;
-  if (file.checksums.empty()) {
+  if (file.checksums.empty()) {  // else they were compared
+    ++found.pieces;
     found.has_checksums = false;
     HEADRACE_TRY(token_files::crc32c_of(file.path, 0, size_of(file.path), go_on));
   }
-  for (const FileChecksum& one : file.checksums) {
-    found.pieces += one.path == file.path ? 0 : 1;
-    HEADRACE_TRY(token_files::check_file(one, go_on));
-  }
   if (file.documents != nullptr) HEADRACE_TRY(file.documents->read([](std::uint64_t, std::uint64_t) {}));
   return token_files::check_ids(file, {0, file.tokens()}, [&] { return !go_on || go_on(0); });
+}
+
+Status add(Error error, const std::string& path, TokenVerification& found);
+
+/// Compare the files of a shard with the checksums of the manifest. \return False if they are damaged, or gone.
+Result<bool> verify_shard(const std::string& folder, const std::string& file, const GoOn& go_on,
+                          TokenVerification& found) {
+  HEADRACE_ASSIGN(const token_files::TokenManifest manifest, token_files::read_token_manifest(folder));
+  const auto shard = std::ranges::find_if(manifest.shards, [&](const token_files::TokenShard& one) {
+    return token_files::path_in(folder, one.file) == file;
+  });
+  if (shard == manifest.shards.end()) return true;
+  const std::size_t before = found.bad.size();
+  for (const auto& [name, crc] : {std::pair(shard->file, shard->crc32c), std::pair(shard->ends, shard->ends_crc32c)}) {
+    if (name.empty()) continue;
+    const std::string one = token_files::path_in(folder, name);
+    if (size_of(one) == 0) {
+      found.bad.push_back(std::move(Error(ErrorCode::kCorruptData, "the manifest names this file, and it is not there")
+                                        .with_file(one)
+                                        .with_stage("open")));
+      continue;
+    }
+    if (!crc) continue;
+    ++found.pieces;
+    if (Status status = token_files::check_file({one, *crc}, go_on); !status.ok())
+      HEADRACE_TRY(add(std::move(status.error()), one, found));
+  }
+  return found.bad.size() == before;
 }
 
 /// Add an error that a file has. Errors: kCancelled is the caller's.
@@ -50,6 +74,23 @@ bool is_token_data(const std::string& path) {
   return token_files::is_token_folder(path);
 }
 
+bool is_token_manifest(const std::string& path) {
+  const std::string folder = token_files::folder_of(path);
+  return path == token_files::path_in(folder, token_files::TokenManifest::kFileName) &&
+         token_files::is_token_folder(folder);
+}
+
+Status check_token_part(const std::string& path) {
+  const std::string folder = token_files::folder_of(path);
+  if (!token_files::is_token_folder(folder)) return {};
+  HEADRACE_ASSIGN(const token_files::TokenManifest manifest, token_files::read_token_manifest(folder));
+  for (const token_files::TokenShard& shard : manifest.shards)
+    for (const auto& [name, crc] : {std::pair(shard.file, shard.crc32c), std::pair(shard.ends, shard.ends_crc32c)})
+      if (crc && !name.empty() && token_files::path_in(folder, name) == path)
+        return token_files::check_file({path, *crc});
+  return {};
+}
+
 Result<TokenVerification> verify_tokens(const std::string& path, const GoOn& go_on) {
   TokenVerification found;
   const GoOn counted = [&](std::uint64_t bytes) {
@@ -63,8 +104,13 @@ Result<TokenVerification> verify_tokens(const std::string& path, const GoOn& go_
     return found;
   }
   token_files::Manifests manifests;
+  const bool is_folder = token_files::is_token_folder(path);
   for (const std::string& file : *paths) {
     ++found.files;
+    if (is_folder) {
+      HEADRACE_ASSIGN(const bool is_sound, verify_shard(path, file, counted, found));
+      if (!is_sound) continue;  // what its bytes would say is of no use
+    }
     auto opened = token_files::open_token_file(file, {}, manifests);
     if (!opened.ok()) {
       found.is_open = found.is_open && paths->size() > 1;

@@ -13,6 +13,13 @@ namespace headrace {
 /// Return true for a folder of tokens, and for names of raw, Megatron's and datatrove's files: .bin, .idx, .ds.
 bool is_token_data(const std::string& path);
 
+/// Return true for the manifest.json of a folder of tokens.
+bool is_token_manifest(const std::string& path);
+
+/// Compare a file by itself with what the manifest of its folder says of it: a shard, its documents, or the manifest.
+/// Errors: kCorruptData  it has another checksum, or the manifest is damaged; those of reading.
+Status check_token_part(const std::string& path);
+
 struct TokenVerification {
   std::uint64_t files = 0;              ///< Number of files of tokens.
   std::uint64_t pieces = 0, bytes = 0;  ///< Files that were read, with those of documents, and their bytes.

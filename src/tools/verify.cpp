@@ -115,6 +115,11 @@ class Verifier {
   void verify_file(const std::string& path) {
     auto reader = open_file(path);
     if (is_token_data(path) && (!reader.ok() || path.ends_with(".idx"))) return verify_token_data(path);
+    if (is_token_manifest(path)) {
+      ++opened_;
+      if (Status sound = check_token_part(path); !sound.ok()) add(std::move(sound.error()), true);
+      return;
+    }
     if (!reader.ok()) return add(reader.error().with_file(path), is_bad_file(reader.error().code()));
     ++opened_;
     for (const ArrayInfo& array : (*reader)->arrays()) {
@@ -132,6 +137,8 @@ class Verifier {
       Status status = verify_array(**reader, array);
       if (!status.ok()) add(std::move(status.error().with_file(path).with_field(array.path)));
     }
+    if (path.ends_with(".npy"))
+      if (Status sound = check_token_part(path); !sound.ok()) add(std::move(sound.error()), true);
     while (!pool_.idle(kTick)) tick();
     Status unchanged = (*reader)->file().check_unchanged();
     if (!unchanged.ok()) add(std::move(unchanged.error().with_file(path)));
@@ -214,7 +221,9 @@ class Verifier {
                        "Stored without a filter, so there is no checksum to compare; only that the bytes can be "
                        "read was checked: " +
                            joined(unchecked_));
-    if (bad_files > 0) {
+    if (bad_files > 0 && bad_pieces == 0) {
+      out += fmt::format("BAD: {} of {} files are damaged\n", group_digits(bad_files), group_digits(files_.size()));
+    } else if (bad_files > 0) {
       out += fmt::format("BAD: {} of {} pieces do not decode; {} of {} files are damaged\n", group_digits(bad_pieces),
                          group_digits(counts.pieces), group_digits(bad_files), group_digits(files_.size()));
     } else if (unreadable_ > 0) {

@@ -113,7 +113,7 @@ class BatchIterator(Iterator[dict[str, jax.Array]]):
     def _state_behind(self) -> IteratorState:
         """Return the state behind the batch that was taken last."""
         state = IteratorState(self._loader.loader.state_dict())
-        if state["epoch"] == self._end and state["samples"] == 0:
+        if state["epoch"] == self._end and state["samples"] == 0 and self._loader.num_epochs != 1:
             state[FINISHED] = self._end
         return state
 

@@ -213,7 +213,8 @@ class Loader:
         self._check_tail(int(state["samples"]))
         self._state = IteratorState(state)
         finished = int(state.get(FINISHED, 0))
-        self._finished = self.num_epochs is not None and finished > 0 and finished % self.num_epochs == 0
+        # With num_epochs=1 a program counts epochs by itself: the state behind one is the beginning of the next.
+        self._finished = (self.num_epochs or 1) > 1 and finished > 0 and finished % (self.num_epochs or 1) == 0
         if (iterator := self._live()) is not None:
             iterator._moved(self._state)
 

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/crc32c.h"
+#include "base/read_json.h"
 
 namespace headrace {
 namespace {
@@ -12,7 +13,6 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr std::string_view kLastKey = "\"crc32c_of_the_above\": ";
-constexpr int kMostDepth = 8;
 
 Error manifest_damaged(std::string what) {
   return Error(ErrorCode::kCorruptData, std::move(what)).with_file(ManifestText::kFileName).with_stage("cache");
@@ -20,25 +20,6 @@ Error manifest_damaged(std::string what) {
 
 std::string checksum_of(std::string_view text) {
   return fmt::format("{:08x}", crc32c(std::as_bytes(std::span(text))));
-}
-
-bool too_deep(std::string_view text) {
-  int depth = 0;
-  bool in_string = false;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    if (in_string) {
-      if (c == '\\') ++i;
-      if (c == '"') in_string = false;
-    } else if (c == '"') {
-      in_string = true;
-    } else if ((c == '[' || c == '{') && ++depth > kMostDepth) {
-      return true;
-    } else if (c == ']' || c == '}') {
-      --depth;
-    }
-  }
-  return false;
 }
 
 }  // namespace
@@ -60,9 +41,10 @@ Result<Json> ManifestText::read(std::string_view text) {
   const std::string_view above = text.substr(0, end + kLastKey.size());
   if (text.substr(above.size()) != fmt::format("\"{}\"\n}}\n", checksum_of(above)))
     return manifest_damaged("it is not what was written: its checksum differs");
-  if (too_deep(text)) return manifest_damaged("it is nested too deeply");
-  Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
-  if (json.is_discarded() || !json.is_object()) return manifest_damaged("it is no JSON object");
+  auto read = read_json<Json>(text);
+  if (!read.ok()) return manifest_damaged(read.error().message());
+  Json json = std::move(*read);
+  if (!json.is_object()) return manifest_damaged("it is no JSON object");
   if (!json.contains("format") || json["format"] != kFormat)
     return manifest_damaged(fmt::format("its format is not \"{}\"", kFormat));
   const Json version = json.contains("format_version") ? json["format_version"] : Json();

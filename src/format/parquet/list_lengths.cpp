@@ -133,7 +133,13 @@ Result<GroupLengths> count_group(const OpenParquet& opened, const LeafColumn& co
   }
   if (rows == 0) return GroupLengths();  // some writers say nothing of where its pages would be
   // A run of empty lists takes a few bytes, so that damage can announce any number of them.
-  HEADRACE_TRY(reservation.resize(reservation.bytes() + rows * sizeof(std::uint32_t)));
+  std::uint64_t bytes = 0;
+  if (__builtin_mul_overflow(rows, sizeof(std::uint32_t), &bytes) ||
+      __builtin_add_overflow(bytes, reservation.bytes(), &bytes)) {
+    Error error = corrupt(fmt::format("{} rows of lists are more than there can be", rows));
+    return at(error, fmt::format("(row group {})", group));
+  }
+  HEADRACE_TRY(reservation.resize(bytes));
   auto range = chunk_range(chunk, opened.file->size());
   if (!range.ok()) return at(range.error(), fmt::format("(row group {})", group));
   ChunkCount count(opened, column, group, *range, codecs.at(chunk.codec).get());

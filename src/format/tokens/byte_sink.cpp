@@ -2,6 +2,8 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -20,6 +22,14 @@ Error write_error(const std::string& path, const char* call, int error_number) {
   return std::move(Error(ErrorCode::kWriteFailed, fmt::format("{}: {}", call, errno_name(error_number)))
                        .with_file(path)
                        .with_stage("write"));
+}
+
+/// Bring the names in a path's folder to the disk.
+void save_folder_of(const std::string& path) {
+  const int folder = ::open(folder_of(path).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (folder < 0) return;  // it can be entered and not read: the name is given all the same
+  ::fsync(folder);
+  ::close(folder);
 }
 
 }  // namespace
@@ -113,12 +123,25 @@ Status ByteSink::close() {
   return {};
 }
 
-Status give_name(const std::string& from, const std::string& to) {
+Result<bool> give_name(const std::string& from, const std::string& to) {
+  constexpr unsigned kNoReplace = 1;  // RENAME_NOREPLACE of linux/fs.h
+  for (bool again = true;; again = false) {
+    if (::syscall(SYS_renameat2, AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), kNoReplace) == 0) break;
+    if (errno == EEXIST && again && ::rmdir(to.c_str()) == 0) continue;  // an empty folder
+    if (errno == EEXIST || errno == ENOTEMPTY || errno == ENOTDIR) return false;
+    if (errno != EINVAL && errno != ENOSYS) return write_error(to, "rename", errno);
+    struct stat there {};  // a file system without it
+    if (::lstat(to.c_str(), &there) == 0) return false;
+    if (std::rename(from.c_str(), to.c_str()) != 0) return write_error(to, "rename", errno);
+    break;
+  }
+  save_folder_of(to);
+  return true;
+}
+
+Status replace_name(const std::string& from, const std::string& to) {
   if (std::rename(from.c_str(), to.c_str()) != 0) return write_error(to, "rename", errno);
-  const int folder = ::open(folder_of(to).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (folder < 0) return {};  // it can be entered and not read: the name is given all the same
-  ::fsync(folder);
-  ::close(folder);
+  save_folder_of(to);
   return {};
 }
 

@@ -59,7 +59,10 @@ class ByteSink {
   std::optional<Error> failure_;
 };
 
-/// Give a file or a folder its name, on the disk too. There must be nothing of that name but an empty folder.
-Status give_name(const std::string& from, const std::string& to);
+/// Give a file or a folder its name, on the disk too. \return False, and nothing is done, if something has the name
+/// that is no empty folder, also where it was made at the same time. Errors: kWriteFailed.
+Result<bool> give_name(const std::string& from, const std::string& to);
+/// Give a file or a folder its name, on the disk too; a file that has it goes. Errors: kWriteFailed.
+Status replace_name(const std::string& from, const std::string& to);
 
 }  // namespace headrace::token_files

@@ -44,7 +44,7 @@ Error bytes_changed(const std::string& path, std::uint32_t found, std::uint32_t 
                         expected))
           .with_file(path)
           .with_stage("checksum")
-          .with_hint("Write the tokens anew."));
+          .with_hint("Copy them again from where they are whole, or write them anew."));
 }
 
 }  // namespace headrace::token_files

@@ -106,7 +106,8 @@ class MegatronOutput final : public FlatOutput {
       HEADRACE_TRY(index.write_number(mark));
     HEADRACE_TRY(index.close());
     HEADRACE_TRY(FlatOutput::finish());
-    return give_name(written, index_.path());  // lengths that are kept go when nothing goes on from them any more
+    HEADRACE_ASSIGN(const bool is_free, give_name(written, index_.path()));
+    return is_free ? Status() : index_.taken();  // lengths that are kept go when nothing goes on from them any more
   }
   ~MegatronOutput() override {
     if (!index_.is_kept()) remove_quietly(index_.working() + ".index");

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <random>
 #include <utility>
 
 #include "format/tokens/byte_sink.h"
@@ -22,8 +23,10 @@ void remove_quietly(const std::string& path) {
 
 OutputPlace::OutputPlace(std::string path, Unfinished unfinished)
     : path_(std::move(path)),
-      // This process's, so that two writers do not meet, or one that the next process finds.
-      working_(unfinished == Unfinished::kKept ? kept_name(path_) : fmt::format("{}.writing-{}", path_, ::getpid())),
+      // A writer's own, so that two do not meet, in one process or in two containers that have the same numbers.
+      working_(unfinished == Unfinished::kKept
+                   ? kept_name(path_)
+                   : fmt::format("{}.writing-{}-{:08x}", path_, ::getpid(), std::random_device()())),
       is_kept_(unfinished == Unfinished::kKept) {}
 
 OutputPlace::~OutputPlace() {
@@ -32,7 +35,10 @@ OutputPlace::~OutputPlace() {
 
 Status OutputPlace::check_free() const {
   HEADRACE_ASSIGN(const PathStatus status, FileSystem::of(path_).status(path_));
-  if (status.kind == PathKind::kNothing) return {};
+  return status.kind == PathKind::kNothing ? Status() : taken();
+}
+
+Error OutputPlace::taken() const {
   return std::move(Error(ErrorCode::kInvalidArgument, "something of this name is there already")
                        .with_file(path_)
                        .with_stage("write")
@@ -44,12 +50,13 @@ Result<bool> OutputPlace::take_back() const {
   HEADRACE_ASSIGN(const PathStatus part, FileSystem::of(working_).status(working_));
   if (whole.kind == PathKind::kNothing) return false;
   if (part.kind != PathKind::kNothing) HEADRACE_TRY(check_free());
-  HEADRACE_TRY(give_name(path_, working_));
+  HEADRACE_TRY(replace_name(path_, working_));
   return true;
 }
 
 Status OutputPlace::give() {
-  HEADRACE_TRY(give_name(working_, path_));
+  HEADRACE_ASSIGN(const bool is_free, give_name(working_, path_));
+  if (!is_free) return taken();
   is_given_ = true;
   return {};
 }

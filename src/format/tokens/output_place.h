@@ -22,9 +22,10 @@ class OutputPlace {
   /// Take the name away again from what an earlier process had finished, and the rest had not. \return True if it did.
   /// Errors: kInvalidArgument  something else has the name.
   [[nodiscard]] Result<bool> take_back() const;
-  /// Give the name.
+  /// Give the name. Errors: kInvalidArgument  something of the name was made meanwhile; kWriteFailed.
   Status give();
 
+  [[nodiscard]] Error taken() const;
   [[nodiscard]] const std::string& path() const { return path_; }
   /// Return the name until then.
   [[nodiscard]] const std::string& working() const { return working_; }

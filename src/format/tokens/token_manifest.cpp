@@ -3,10 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <nlohmann/json.hpp>
 
 #include "base/crc32c.h"
+#include "base/nearest_name.h"
+#include "base/read_json.h"
 #include "format/npy/manifest_text.h"
 #include "format/tokens/token_type.h"
 #include "storage/file_system.h"
@@ -72,6 +75,14 @@ std::uint32_t checksum_of(const Json& json) {
   return crc32c(std::as_bytes(std::span(text)));
 }
 
+Status check_keys(const Json& object, std::span<const std::string_view> known) {
+  std::vector<std::string> keys;
+  for (const auto& entry : object.items()) keys.push_back(entry.key());
+  if (const auto found = misspelt_key(keys, known))
+    return manifest_wrong(fmt::format("it has no \"{}\", and an unknown \"{}\"", found->missing, found->unknown));
+  return {};
+}
+
 /// Compare a manifest with its checksum, if it has one.
 Status check_manifest(Json json) {
   HEADRACE_ASSIGN(const auto said, checksum_in(json, kChecksum));
@@ -86,6 +97,9 @@ Status check_manifest(Json json) {
 
 Result<TokenShard> parse_shard(const Json& entry, std::size_t number) {
   if (!entry.is_object()) return manifest_wrong(fmt::format("shard {} is no object", number));
+  constexpr auto kKnown =
+      std::to_array<std::string_view>({"file", "ends", "tokens", "documents", kChecksum, kEndsChecksum});
+  HEADRACE_TRY(check_keys(entry, kKnown));
   TokenShard shard;
   HEADRACE_ASSIGN(shard.file, text_in(entry, "file"));
   HEADRACE_ASSIGN(shard.ends, text_in(entry, "ends"));
@@ -130,8 +144,10 @@ std::string manifest_text(const TokenManifest& manifest) {
 }
 
 Result<TokenManifest> parse_token_manifest(std::string_view text) {
-  const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
-  if (json.is_discarded() || !json.is_object()) return manifest_wrong("it is no JSON object");
+  const auto read = read_json<Json>(text);
+  if (!read.ok() || !read->is_object())
+    return manifest_wrong(read.ok() ? "it is no JSON object" : read.error().message());
+  const Json& json = *read;
   HEADRACE_ASSIGN(const std::string format, text_in(json, "format"));
   if (format != TokenManifest::kFormat)
     return manifest_wrong(fmt::format("its format is not \"{}\"", TokenManifest::kFormat));
@@ -140,6 +156,10 @@ Result<TokenManifest> parse_token_manifest(std::string_view text) {
     return std::move(Error(ErrorCode::kUnsupported,
                            fmt::format("version {} of the format, {} is known", version, TokenManifest::kFormatVersion))
                          .with_stage("manifest"));
+  constexpr auto kKnown =
+      std::to_array<std::string_view>({"format", "format_version", "dtype", "vocab_size", "tokenizer", "end_of_text",
+                                       "tokens", "documents", "shards", kChecksum});
+  HEADRACE_TRY(check_keys(json, kKnown));
   HEADRACE_TRY(check_manifest(json));
   TokenManifest manifest;
   HEADRACE_ASSIGN(const std::string dtype, text_in(json, "dtype"));

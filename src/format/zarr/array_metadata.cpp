@@ -41,13 +41,6 @@ npy::Literal literal_of(const Json& value) {
   return out;
 }
 
-int depth_of(const Json& value) {
-  int deepest = 0;
-  if (value.is_array())
-    for (const Json& entry : value) deepest = std::max(deepest, depth_of(entry));
-  return deepest + 1;
-}
-
 }  // namespace
 
 ArrayMetadata::Place ArrayMetadata::place_of(std::vector<std::uint64_t> chunk) const {
@@ -78,8 +71,6 @@ Status set_type(std::string_view type_text, const Json& members, ArrayMetadata& 
     descr.kind = npy::Literal::Kind::kText;
     descr.text = type_text;
   } else {
-    constexpr int kMostDepth = 64;  // lists inside lists; what reads them calls itself
-    if (depth_of(members) > kMostDepth) return Error(ErrorCode::kCorruptData, "the type is nested without end");
     descr = literal_of(members);
   }
   HEADRACE_ASSIGN(made.type, npy::parse_type(descr));

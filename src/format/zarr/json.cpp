@@ -5,6 +5,9 @@
 #include <array>
 #include <string_view>
 
+#include "base/nearest_name.h"
+#include "base/read_json.h"
+
 namespace headrace::zarr {
 namespace {
 
@@ -39,10 +42,9 @@ std::string quote_bare_words(std::string_view text) {
 
 Result<Json> parse_json(std::span<const std::byte> bytes) {
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-  Json parsed = Json::parse(text, nullptr, /*allow_exceptions=*/false);
-  if (parsed.is_discarded()) parsed = Json::parse(quote_bare_words(text), nullptr, false);
-  if (parsed.is_discarded()) return Error(ErrorCode::kCorruptData, "this is no JSON: cut short, or damaged");
-  if (!parsed.is_object()) return Error(ErrorCode::kCorruptData, "the JSON is no object");
+  Result<Json> parsed = read_json(text);
+  if (!parsed.ok()) parsed = read_json(quote_bare_words(text));
+  if (parsed.ok() && !parsed->is_object()) return Error(ErrorCode::kCorruptData, "the JSON is no object");
   return parsed;
 }
 
@@ -68,6 +70,15 @@ std::optional<std::vector<std::uint64_t>> numbers_of(const Json& list) {
     numbers.push_back(entry.get<std::uint64_t>());
   }
   return numbers;
+}
+
+Status check_keys(const Json& object, std::span<const std::string_view> known) {
+  std::vector<std::string> keys;
+  for (const auto& entry : object.items()) keys.push_back(entry.key());
+  if (const auto found = misspelt_key(keys, known))
+    return Error(ErrorCode::kCorruptData,
+                 fmt::format("the metadata has no '{}', and an unknown '{}'", found->missing, found->unknown));
+  return {};
 }
 
 std::string shown(const Json& value) {

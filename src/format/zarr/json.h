@@ -5,6 +5,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -24,6 +25,8 @@ const Json& member(const Json& object, const char* key);
 std::optional<std::string> text_of(const Json& object, const char* key);
 /// Return whole numbers from 0 on; nullopt for anything else.
 std::optional<std::vector<std::uint64_t>> numbers_of(const Json& list);
+/// Refuse an object in which a known key is missing beside an unknown one that is like it. Errors: kCorruptData.
+Status check_keys(const Json& object, std::span<const std::string_view> known);
 /// Return a value as people would write it, short.
 std::string shown(const Json& value);
 

@@ -5,9 +5,7 @@
 #include <array>
 #include <numeric>
 #include <string>
-#include <vector>
-
-#include "base/nearest_name.h"
+#include <string_view>
 
 #include "format/zarr/array_metadata.h"
 
@@ -23,23 +21,6 @@ Status check_shuffle(const ArrayMetadata& made) {
   if (bytes % width == 0) return {};
   return Error(ErrorCode::kCorruptData,
                fmt::format("elements of {} bytes are shuffled, and a chunk has {} bytes", width, bytes));
-}
-
-/// A key that is missing beside one that is like it and unknown is a damaged one. Others are passed over, as the
-/// specification says.
-Status check_keys(const Json& document) {
-  constexpr auto kKnown = std::to_array<const char*>({"zarr_format", "shape", "chunks", "dtype", "compressor",
-                                                      "fill_value", "order", "filters", "dimension_separator"});
-  std::vector<std::string> missing;
-  for (const char* key : kKnown)
-    if (!document.contains(key)) missing.emplace_back(key);
-  for (const auto& entry : document.items()) {
-    const std::string& key = entry.key();
-    if (std::ranges::find(kKnown, key) != kKnown.end()) continue;
-    if (const auto meant = did_you_mean(key, missing))
-      return Error(ErrorCode::kCorruptData, fmt::format("the metadata has no '{}', and an unknown '{}'", *meant, key));
-  }
-  return {};
 }
 
 /// Text has text as its fill value: a number beside it is that of another type.
@@ -75,11 +56,13 @@ Status set_filters(const Json& document, ArrayMetadata& made) {
 Result<ArrayMetadata> parse_v2_array(const Json& document) {
   ArrayMetadata made;
   made.version = 2;
+  constexpr auto kKnown = std::to_array<std::string_view>({"zarr_format", "shape", "chunks", "dtype", "compressor",
+                                                           "fill_value", "order", "filters", "dimension_separator"});
+  HEADRACE_TRY(check_keys(document, kKnown));  // others are passed over, as the specification says
   if (const Json& format = member(document, "zarr_format"); !format.is_number() || format != 2)
     return Error(ErrorCode::kUnsupported, fmt::format("zarr_format {} in a .zarray, 2 is expected", shown(format)));
   for (const char* key : {"shape", "chunks", "dtype", "compressor", "fill_value", "order"})
     if (!document.contains(key)) return Error(ErrorCode::kCorruptData, fmt::format("the metadata has no '{}'", key));
-  HEADRACE_TRY(check_keys(document));
   const Json& type = member(document, "dtype");
   if (Status known = set_type(type.is_string() ? type.get<std::string>() : std::string(), type, made); !known.ok())
     return std::move(check_text_fill(document, std::move(known.error())).error());

@@ -202,6 +202,7 @@ Status check_extensions(const Json& document) {
   constexpr auto kKnown = std::to_array<std::string_view>(
       {"zarr_format", "node_type", "shape", "data_type", "chunk_grid", "chunk_key_encoding", "fill_value", "codecs",
        "attributes", "dimension_names", "storage_transformers", "consolidated_metadata"});
+  HEADRACE_TRY(check_keys(document, kKnown));
   for (const auto& [key, value] : document.items()) {
     const Json& needed = member(value, "must_understand");
     if (std::ranges::find(kKnown, key) == kKnown.end() && needed != false)

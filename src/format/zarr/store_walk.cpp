@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 #include <utility>
 
 #include "storage/file_system.h"
@@ -13,6 +14,7 @@ namespace {
 
 constexpr std::uint64_t kMostMetadataBytes = std::uint64_t{256} << 20;  // consolidated ones of large stores are long
 constexpr std::size_t kMostDepth = 64;
+constexpr std::size_t kMostVisits = 64;
 
 bool is_file(const std::string& path) {
   const auto status = FileSystem::of(path).status(path);
@@ -47,7 +49,7 @@ class Walk {
 
   /// \param path  In the store; empty: its root. \param depth  Of directories above it.
   Status enter(const std::string& directory, const std::string& path, std::size_t depth) {
-    if (depth > kMostDepth) return {};
+    if (depth > kMostDepth) return pass_over(directory, path, fmt::format("it lies deeper than {} groups", kMostDepth));
     const std::string array = join(directory, ".zarray"), group = join(directory, ".zgroup"),
                       v3 = join(directory, "zarr.json");
     if (is_file(v3)) return enter_v3(directory, path, v3, depth);
@@ -56,8 +58,10 @@ class Walk {
       HEADRACE_ASSIGN(Document document, read_document(group));
       found.file = std::move(document.file);
     }
-    HEADRACE_ASSIGN(Json attributes, attributes_beside(directory));
-    return enter_group(directory, path, std::move(attributes), depth);
+    auto attributes = attributes_beside(directory);
+    if (!attributes.ok() && path.empty()) return std::move(attributes.error());
+    if (!attributes.ok()) add(directory, path, found.file, std::move(attributes.error()));  // its arrays may be sound
+    return enter_group(directory, path, attributes.ok() ? std::move(*attributes) : Json(), depth);
   }
 
  private:
@@ -73,6 +77,9 @@ class Walk {
     if (!here.ok()) return here.error();
     const auto identity = std::make_pair(here->fingerprint.device, here->fingerprint.inode);
     if (std::ranges::find(inside_, identity) != inside_.end()) return {};  // a link to what it lies in
+    // Links from each of n directories to the others are 2^n paths.
+    if (++visits_[identity] > kMostVisits)
+      return pass_over(directory, path, fmt::format("links lead to this directory more than {} times", kMostVisits));
     inside_.push_back(identity);
     Status status = list_children(directory, path, depth);
     inside_.pop_back();
@@ -82,6 +89,9 @@ class Walk {
   Status list_children(const std::string& directory, const std::string& path, std::size_t depth) {
     HEADRACE_ASSIGN(std::vector<std::string> names, FileSystem::of(directory).list(directory));
     std::ranges::sort(names);
+    const bool is_group = is_file(join(directory, ".zgroup")) || is_file(join(directory, "zarr.json"));
+    if (!is_group && std::ranges::any_of(names, [&](const std::string& name) { return is_chunk(directory, name); }))
+      return pass_over(directory, path, "it has files of chunks, and no metadata (.zarray or zarr.json)");
     for (const std::string& name : names) {
       if (name.starts_with('.')) continue;
       const std::string child = join(directory, name);
@@ -95,8 +105,9 @@ class Walk {
   Status add_v2(const std::string& directory, const std::string& path, const std::string& file) {
     HEADRACE_ASSIGN(Document document, read_document(file));
     Result<ArrayMetadata> metadata = document.json.ok() ? parse_v2_array(*document.json) : document.json.error();
-    HEADRACE_ASSIGN(Json attributes, attributes_beside(directory));
-    if (metadata.ok()) metadata->attributes = std::move(attributes);
+    auto attributes = attributes_beside(directory);
+    if (metadata.ok() && attributes.ok()) metadata->attributes = std::move(*attributes);
+    if (metadata.ok() && !attributes.ok()) metadata = std::move(attributes.error());
     add(directory, path, std::move(document.file), std::move(metadata));
     return {};
   }
@@ -130,6 +141,7 @@ class Walk {
                                                                   "version",
                                                                   format.get<std::string>()))
                            .with_hint("Write it again by zarr-python 3."));
+    if (format.is_null()) return Error(ErrorCode::kCorruptData, "the metadata has no 'zarr_format'");
     if (format != 3)
       return Error(ErrorCode::kUnsupported, fmt::format("zarr_format {} in a zarr.json, 3 is expected", shown(format)));
     const Json& kind = member(document, "node_type");
@@ -150,14 +162,30 @@ class Walk {
   void add(const std::string& directory, const std::string& path, std::shared_ptr<RandomAccessFile> file,
            Result<ArrayMetadata> metadata) {
     if (path.empty()) found.file = file;
-    if (!metadata.ok()) metadata.error().with_file(file->name());
+    if (!metadata.ok() && metadata.error().file().empty()) metadata.error().with_file(file->name());
     // The array itself was opened: it is named as its directory is.
     const std::string name =
         path.empty() ? std::filesystem::path(FileSystem::of(directory).absolute(directory)).filename().string() : path;
     found.arrays.push_back({name, directory, std::move(file), std::move(metadata)});
   }
 
-  std::vector<std::pair<std::uint64_t, std::uint64_t>> inside_;  // directories that the walk is in
+  /// Return true if a name in a directory without metadata is that of a chunk's file, or of the directory of such.
+  static bool is_chunk(const std::string& directory, const std::string& name) {
+    const std::string child = join(directory, name);
+    if (name == "c") return is_chunk(child, "0") || is_file(child);
+    const bool is_number = !name.empty() && name.find_first_not_of("0123456789.") == std::string::npos;
+    return is_number && (is_file(child) || is_chunk(child, "0"));
+  }
+
+  /// Tell of a directory that is not entered.
+  Status pass_over(const std::string& directory, const std::string& path, std::string why) {
+    if (found.file != nullptr) add(directory, path, found.file, Error(ErrorCode::kUnsupported, std::move(why)));
+    return {};
+  }
+
+  using Identity = std::pair<std::uint64_t, std::uint64_t>;  // device and inode
+  std::vector<Identity> inside_;                             // directories that the walk is in
+  std::map<Identity, std::size_t> visits_;
 };
 
 }  // namespace
