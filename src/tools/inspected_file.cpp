@@ -88,8 +88,9 @@ void count_chunk_files(const ArrayReader& reader, ArrayInfo& array, InspectedFil
   const auto files = reader.chunk_files();
   if (!files.ok() || !*files) return;
   array.stored_bytes = (*files)->bytes;
-  if (const std::uint64_t absent = (*files)->all - (*files)->there; absent > 0 && (*files)->there > 0) {
-    file.lacks_chunks = true;
+  const std::uint64_t absent = (*files)->all - (*files)->there;
+  file.lacks_chunks = file.lacks_chunks || absent > 0;
+  if (absent > 0 && (*files)->there > 0) {
     array.notice = fmt::format("{} of its {} chunk files {} not there, never written or lost, and {} the fill value",
                                group_digits(absent), group_digits((*files)->all), absent == 1 ? "is" : "are",
                                absent == 1 ? "holds" : "hold");

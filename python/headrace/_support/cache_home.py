@@ -9,6 +9,8 @@ import shutil
 import tempfile
 from pathlib import Path
 
+from headrace._support.logging import warn
+
 
 def cache_home(kind: str) -> Path:
     """Return a folder for what is of one kind: where the engine keeps what it remembers, else one until exit."""
@@ -20,6 +22,10 @@ def cache_home(kind: str) -> Path:
             (root / kind).mkdir(mode=0o700, parents=True, exist_ok=True)
         if os.access(root / kind, os.W_OK):
             return root / kind
+        warn(
+            f"{root / kind} cannot be written, so that what is kept there is made again by each program. Set "
+            "HEADRACE_CACHE to a folder of your own"
+        )
     folder = tempfile.mkdtemp(prefix=f"headrace-{kind}-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return Path(folder)
