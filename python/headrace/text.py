@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
 import re
-import shutil
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ from headrace._support.logging import logger, warn
 from headrace._support.private_folder import PrivateFolder
 from headrace._support.progress import Progress, ProgressLine, chosen_progress
 from headrace.dataset import Paths
-from headrace.errors import CorruptDataError, FileMissingError, InvalidArgumentError, UnsupportedError
+from headrace.errors import Error
 from headrace.tokenizer import Tokenizer
 from headrace.tokens import Tokens, _type_word, open_tokens
 
@@ -159,19 +160,72 @@ def open_text(
     settings = _headrace.tokenize_settings(files, opened._native, words)
     if isinstance(cache, str) and cache in ("none", "ram", "auto", "off"):
         raise invalid(f"cache={cache!r} is no folder", "Tokens are kept in a folder: give one, or leave cache out.")
-    home = cache_home("text") if cache is None else Path(os.fsdecode(cache))
+    home = cache_home("text") if cache is None else Path(os.fsdecode(path_bytes(cache)))
     folder = PrivateFolder(home / _folder_name(settings))
-    tokens = folder.path / _TOKENS
-    if not folder.is_as_left(_TOKENS):
+    if not _is_known(folder, settings):
         with folder.alone():
-            if not folder.is_as_left(_TOKENS):
-                _remove_damaged(tokens)
-                if not tokens.is_dir():
-                    done = _tokenize(files, os.fsencode(tokens), opened, words, progress)
-                    if done.skipped_documents:
-                        warn(f"{done.skipped_documents:,} documents were left out, the first: {done.first_skipped}")
-                folder.leave(_TOKENS)
-    return open_tokens(tokens, progress=progress)
+            if not _is_known(folder, settings):
+                _make(
+                    folder,
+                    settings,
+                    lambda restart: _tokenize(
+                        files, os.fsencode(folder.path / _TOKENS), opened, {**words, "restart": restart}, progress
+                    ),
+                )
+    if note := folder.note().get("skipped"):
+        warn(str(note))
+    return open_tokens(folder.path / _TOKENS, progress=progress)
+
+
+def _is_known(folder: PrivateFolder, settings: str) -> bool:
+    """Return whether the tokens of these settings are there, as they were left."""
+    note = folder.note()
+    return note.get("settings") == settings and note.get("version") == folder.version(_TOKENS) is not None
+
+
+def _make(folder: PrivateFolder, settings: str, tokenise: Callable[[bool], TokenizedText]) -> None:
+    """Make tokens, or take those that are there if they are the ones that were made."""
+    note, tokens = folder.note(), folder.path / _TOKENS
+    if tokens.exists() and not _are_those(tokens, note if note.get("settings") == settings else {}):
+        folder.remove(_TOKENS)
+    if not tokens.exists():
+        folder.remove(_TOKENS)  # a link that leads nowhere
+        note = {"settings": settings}
+        done = _tokenised(folder, tokenise)
+        if done.skipped_documents:
+            note["skipped"] = f"{done.skipped_documents:,} documents were left out, the first: {done.first_skipped}"
+    folder.leave(**{**note, "version": folder.version(_TOKENS), "manifest": _digest(tokens)})
+
+
+def _tokenised(folder: PrivateFolder, tokenise: Callable[[bool], TokenizedText]) -> TokenizedText:
+    """Tokenise, and begin anew where what an earlier call left cannot be gone on with."""
+    try:
+        return tokenise(False)
+    except Error as error:
+        if not str(error.file or "").startswith(str(folder.path)) or not (folder.path / f"{_TOKENS}.progress").exists():
+            raise
+        warn(f"unfinished tokens are damaged, and are made anew: {error.file}: {error.message}")
+    return tokenise(True)
+
+
+def _digest(tokens: Path) -> str | None:
+    """Return a digest of the manifest, which has the checksums of all other files."""
+    with contextlib.suppress(OSError):
+        return hashlib.sha256((tokens / "manifest.json").read_bytes()).hexdigest()
+    return None
+
+
+def _are_those(tokens: Path, note: dict[str, Any]) -> bool:
+    """Return whether tokens are the ones of a note: by the manifest's digest, and by the checksums that it has."""
+    if note.get("manifest") is None or note["manifest"] != _digest(tokens):
+        warn(f"tokens that were kept are damaged, or of another text, and are made anew: {tokens}")
+        return False
+    try:
+        open_tokens(tokens, check=True)
+    except Error as error:
+        warn(f"tokens that were kept are damaged, and are made anew: {error.file or tokens}: {error.message}")
+        return False
+    return True
 
 
 def _words(
@@ -213,14 +267,3 @@ def _folder_name(settings: str) -> str:
     first = Path(json.loads(settings)["files"][0][0]).name
     plain = re.sub(r"[^A-Za-z0-9._-]+", "_", first)[:40].strip(".")
     return f"{plain}.{hashlib.sha256(settings.encode()).hexdigest()[:16]}.text"
-
-
-def _remove_damaged(folder: Path) -> None:
-    """Compare tokens with their checksums: their files are not those of which that is known. Remove other ones."""
-    if not folder.is_dir():
-        return
-    try:
-        open_tokens(folder, check=True)
-    except (CorruptDataError, FileMissingError, InvalidArgumentError, UnsupportedError) as error:
-        warn(f"tokens that were kept are damaged, and are made anew: {error.file or folder}: {error.message}")
-        shutil.rmtree(folder)

@@ -110,6 +110,30 @@ def test_targets_in_another_order_are_refused(tmp_path: Path) -> None:
     assert len(truth.open(truth.write([3.0, 5.0, 8.0, 1.0, 6.0]))) == 5
 
 
+def test_keys_beside_every_target_are_compared(tmp_path: Path) -> None:
+    """Targets of several tables have a key each, in groups too, and as a column of one value a row."""
+    truth = Truth(tmp_path)
+    _files(tmp_path, [3, 3, 5, 8])
+    truth.files = str(tmp_path / "rows_0.h5")
+    with h5py.File(tmp_path / "rows_0.h5", "a") as file:
+        file["other"] = [1.0, 2.0, 3.0]
+    for order, fine in (([3, 5, 8], True), ([8, 5, 3], False)):
+        for name, at in (("grouped", "truth/"), ("plain", "")):
+            with h5py.File(tmp_path / f"{name}.h5", "w") as file:
+                file[f"{at}key"] = np.array(order).reshape(3, 1) if name == "plain" else order
+                file[f"{at}zenith"] = np.array(order) * 10.0
+        for targets in (
+            {"zenith": f"{tmp_path}/grouped.h5::truth/zenith"},
+            {"zenith": f"{tmp_path}/plain.h5::zenith"},
+            {"other": "other", "zenith": f"{tmp_path}/grouped.h5::truth/zenith"},
+        ):
+            if fine:
+                assert [event["zenith"] for event in truth.open(targets)] == [30, 50, 80]
+            else:
+                with pytest.raises(hr.InvalidArgumentError, match="row 0 of the targets has 8"):
+                    truth.open(targets)
+
+
 def test_a_cut_event_is_told_with_the_targets(tmp_path: Path) -> None:
     truth = Truth(tmp_path)
     truth.files = _files(tmp_path, [3, 3, 5, 8], [8, 1, 6])

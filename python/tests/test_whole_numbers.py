@@ -130,6 +130,16 @@ def test_clip_is_exact(tmp_path: Path, dtype: str) -> None:
         ds.map(T.Clip("y", 2.0**64))
 
 
+@pytest.mark.parametrize("dtype", EDGES)
+def test_a_cast_to_the_same_type_changes_nothing(tmp_path: Path, dtype: str) -> None:
+    ds = _open(tmp_path / "a.h5", np.array(EDGES[dtype], dtype))
+    for exact in (False, True):
+        assert ds.map(T.Cast("y", np.dtype(dtype).name, exact=exact))["y"][:].tolist() == EDGES[dtype]
+    if dtype == "i8":
+        with pytest.raises(hr.InvalidArgumentError, match="lies from"):
+            ds.map(T.Clip("y", 2**53 + 1, 2**53))  # equal as float64
+
+
 def test_an_exact_cast_is_for_integers(tmp_path: Path) -> None:
     ds = _open(tmp_path / "a.h5", np.array(EDGES["i8"]))
     with pytest.raises(hr.InvalidArgumentError, match="exact=True is for integers, and float32"):

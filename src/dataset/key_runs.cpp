@@ -171,7 +171,7 @@ class ExpectedKeys {
 bool comparable(const Field& key, const Field& other) {
   const auto kind = [](const Field& field) { return field.dtype.kind == DType::Kind::kBytes; };
   const bool is_key = other.dtype.kind != DType::Kind::kFloat || other.dtype.itemsize >= 4;
-  return kind(key) == kind(other) && is_key && other.dims.row_shape().empty();
+  return kind(key) == kind(other) && is_key && !other.dims.is_ragged() && other.row_elements() == 1;
 }
 
 template <class Keys>
@@ -179,8 +179,8 @@ class RunFinder {
  public:
   RunFinder(const Dataset& data, const std::vector<FileRows>& files, const KeyRunOptions& options)
       : files_(files), field_(data.fields()[0]), options_(options), read_(field_.dtype) {
-    if (options.expected != nullptr && comparable(field_, options.expected->fields()[0]))
-      expected_.emplace(*options.expected);
+    for (const Dataset* table : options.expected)
+      if (comparable(field_, table->fields()[0])) expected_.emplace_back(*table);
   }
 
   KeyRuns find(const Dataset& data, std::uint64_t offset) {
@@ -219,8 +219,8 @@ class RunFinder {
     if (keys_.empty() && last_key_ && *last_key_ == key)
       cut_.add(fmt::format("the key {} ends {} and begins {}", read_.shown(key), files_[last_file_].path,
                            files_[file_].path));
-    if (expected_)
-      expected_->check(found_.starts.size() + keys_.size(), key, read_.shown(key), files_[file_].path, cut_.first);
+    for (ExpectedKeys<Keys>& expected : expected_)
+      expected.check(found_.starts.size() + keys_.size(), key, read_.shown(key), files_[file_].path, cut_.first);
     keys_.push_back(std::move(key));
     first_rows_.push_back(row);
   }
@@ -260,7 +260,7 @@ class RunFinder {
   const Field& field_;
   const KeyRunOptions& options_;
   const Keys read_;
-  std::optional<ExpectedKeys<Keys>> expected_;
+  std::vector<ExpectedKeys<Keys>> expected_;
   KeyRuns found_;
   std::vector<Key> keys_;  ///< Those of the file's runs.
   std::vector<std::uint64_t> first_rows_;

@@ -32,9 +32,9 @@ struct KeyRunOptions {
   ReturningKey returning = ReturningKey::kRefused;
   /// Which value of a row is the key, where it has several.
   std::optional<std::uint64_t> column = {};
-  /// The key of each run, as a table of runs has it: a data set of one field. Null: nothing has them. One of another
-  /// number of rows, or of text beside numbers, is not compared.
-  const Dataset* expected = nullptr;
+  /// The key of each run, as tables of runs have it: data sets of one field. One of another number of rows, or of text
+  /// beside numbers, is not compared.
+  std::vector<const Dataset*> expected = {};
   /// May be empty; false ends with kCancelled.
   std::function<bool()> go_on = {};
 };

@@ -2,7 +2,10 @@
 
 #include <headrace/dataset/spans.h>
 
+#include <set>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "dataset/dataset_contents.h"
 #include "dataset/file_lists.h"
@@ -63,32 +66,43 @@ std::optional<Dataset> targets_of_table(const SampleBy& by, const OpenOptions& o
   }
 }
 
-/// The key of each row of targets in other files, or in a group of the same, under the name that the samples' key has;
-/// nullopt: there is none.
-std::optional<Dataset> key_of_targets(const std::vector<std::string>& paths, const OpenOptions& options) {
-  const std::string& key = options.sample_by->key;
-  if (key.empty() || options.sample_by->column || options.targets.empty()) return std::nullopt;
-  const auto divided_key = divide_path(key);
-  const std::string path = divided_key ? divided_key->second : key;
-  const std::string name = path.substr(path.rfind('/') + 1);
+/// The field of some files, of those meant by "FILES" where it is named; nullopt: there is none, or it is text of any
+/// length, which is no key here.
+std::optional<Dataset> key_at(const std::vector<std::string>& files, const std::string& path,
+                              const OpenOptions& options) {
   OpenOptions own;
   own.companion_files = options.companion_files;
+  own.nulls = options.nulls;
+  own.fields = {{path, ""}};
   try {
-    if (const std::optional<std::string> others = others_of(options)) {
-      own.fields = {{name, ""}};
-      return open(files_meant(options, *others), own);
-    }
-    const FieldChoice& target = options.targets[0];
-    const std::string first = target.path.empty() ? target.name : target.path;
-    if (divide_path(first) || first.rfind('/') == std::string::npos) return std::nullopt;
-    own.fields = {{name, first.substr(0, first.rfind('/') + 1) + name}};
-    if (own.fields[0].path == path) return std::nullopt;  // that of the rows
-    return open(paths, own);
+    return open(files, own);
   } catch (const Error& error) {
-    // Missing, or text of any length, which is no key here: there is nothing to compare.
     if (error.code() != ErrorCode::kFieldMissing && error.code() != ErrorCode::kUnsupported) throw;
     return std::nullopt;
   }
+}
+
+/// The keys of each row of targets, in their tables: beside them under the name that the samples' key has, or at the
+/// root of other files.
+std::vector<Dataset> keys_of_targets(const std::vector<std::string>& paths, const OpenOptions& options) {
+  std::vector<Dataset> keys;
+  const std::string& key = options.sample_by->key;
+  if (key.empty() || options.sample_by->column) return keys;
+  const auto divided_key = divide_path(key);
+  const std::string of_rows = divided_key ? divided_key->second : key;
+  const std::string name = of_rows.substr(of_rows.rfind('/') + 1);
+  std::set<std::pair<std::string, std::string>> tried;
+  for (const FieldChoice& target : options.targets) {
+    const std::string given = target.path.empty() ? target.name : target.path;
+    const auto divided = divide_path(given);
+    const std::string files = divided ? divided->first : "", path = divided ? divided->second : given;
+    const std::string beside = path.substr(0, path.rfind('/') + 1) + name;
+    if (!tried.emplace(files, beside).second || (!divided && beside == of_rows)) continue;  // that of the rows
+    std::optional<Dataset> found = key_at(divided ? files_meant(options, files) : paths, beside, options);
+    if (!found && divided && beside != name) found = key_at(files_meant(options, files), name, options);
+    if (found) keys.push_back(std::move(*found));
+  }
+  return keys;
 }
 
 Dataset open_spans(const std::vector<std::string>& paths, const OpenOptions& options) {
@@ -124,7 +138,7 @@ Dataset open_spans(const std::vector<std::string>& paths, const OpenOptions& opt
   }
   made.targets = targets_of_table(by, options);
   if (!made.targets) made.targets = open_targets(paths, options);
-  if (made.targets && made.key) made.target_key = key_of_targets(paths, options);
+  if (made.targets && made.key) made.target_keys = keys_of_targets(paths, options);
   if (const auto& progress = options.progress) {
     const std::uint64_t files = rows.files().size();
     made.go_on = [progress, files] { return progress(files, files); };

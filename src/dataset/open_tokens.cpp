@@ -75,7 +75,7 @@ Result<std::vector<TokenFile>> open_files(const std::vector<std::string>& paths,
     HEADRACE_ASSIGN(TokenFile file, token_files::open_token_file(path, words, manifests));
     files.push_back(std::move(file));
     HEADRACE_TRY(check_like_first(files[0], files.back()));
-    if (options.check && files.back().vocab_size == 0)
+    if (options.check && files.back().vocab_size == 0 && files.back().checksums.empty())
       return std::move(Error(ErrorCode::kInvalidArgument,
                              "check=True needs the size of the vocabulary, and the file does not record it")
                            .with_file(path)

@@ -69,7 +69,7 @@ Status add(Error error, const std::string& path, TokenVerification& found) {
 }  // namespace
 
 bool is_token_data(const std::string& path) {
-  for (const char* ending : {".bin", ".idx", ".ds"})
+  for (const char* ending : {".bin", ".idx", ".ds", ".ds.index", ".ds.metadata"})
     if (path.ends_with(ending)) return true;
   return token_files::is_token_folder(path);
 }

@@ -10,7 +10,8 @@
 
 namespace headrace {
 
-/// Return true for a folder of tokens, and for names of raw, Megatron's and datatrove's files: .bin, .idx, .ds.
+/// Return true for a folder of tokens, and for names of raw, Megatron's and datatrove's files: .bin, .idx, .ds and
+/// what lies beside it.
 bool is_token_data(const std::string& path);
 
 /// Return true for the manifest.json of a folder of tokens.

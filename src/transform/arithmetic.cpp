@@ -211,7 +211,7 @@ Result<CompiledTransform> compile_clip(const Transform& transform, std::span<con
   if (!is_whole(inputs[0].dtype) || inputs[0].dtype.itemsize < 8) return made;
   return with_exact(inputs[0].dtype, [&]<class Number>(Number) -> Result<CompiledTransform> {
     const auto low = bound_of<Number>(exact_least), high = bound_of<Number>(exact_most);
-    if ((!low && least > 0) || (!high && most < 0))
+    if ((!low && least > 0) || (!high && most < 0) || (low && high && *low > *high))
       return transform_error(transform, fmt::format("no {} lies from {} to {}", inputs[0].dtype.name(), least, most));
     using Range = std::numeric_limits<Number>;
     made.kernel =
@@ -233,7 +233,7 @@ Result<CompiledTransform> compile_cast(const Transform& transform, std::span<con
                            fmt::format("exact=True is for integers, and {} rounds what it does not have", name),
                            "Leave exact out, or cast to int64.");
   CompiledTransform made = element_transform(inputs[0], to, *type, nullptr, exact);
-  if (is_whole(inputs[0].dtype) && is_whole(*type) && inputs[0].dtype != *type)
+  if (is_whole(inputs[0].dtype) && is_whole(*type) && (inputs[0].dtype != *type || type->itemsize == 8))
     made.kernel = std::make_shared<IntegerCast>(inputs[0], made.outputs[0]);
   return made;
 }

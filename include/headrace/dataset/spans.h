@@ -30,9 +30,9 @@ struct SpanOptions {
   /// belongs to the sample of that table's row i. Of as many files, each has
   /// the rows of the samples of one. With a row for each row, a sample's is that of its first row.
   std::optional<Dataset> targets = {};
-  /// With `key`: a data set of one field, the key of each row of `targets`, which must be that of its sample. nullopt:
-  /// they have none, and are taken as they stand.
-  std::optional<Dataset> target_key = {};
+  /// With `key`: data sets of one field, the key of each row of `targets`, which must be that of its sample. Several
+  /// where targets come from several tables. Empty: they have none, and are taken as they stand.
+  std::vector<Dataset> target_keys = {};
   /// May be empty. If reading the key takes long, it is called by the calling thread about twenty times a second; when
   /// it returns false, spans() ends with kCancelled.
   std::function<bool()> go_on = {};

@@ -264,10 +264,12 @@ def _as_files_say(name: str, tokens: Tokens) -> str:
     """Compare a tokenizer with the one that files name: by what it is, or, where that is unknown, by its name."""
     hint = "Give the files of that tokenizer, or that tokenizer."
     try:
-        opened = Tokenizer(name) if tokens.tokenizer_hash else None
+        opened = Tokenizer(name) if tokens.tokenizer_hash or tokens.tokenizer else None
     except (FileMissingError, InvalidArgumentError, UnsupportedError):
         opened = None  # such as a name of Hugging Face's
-    if opened is not None:
+    if opened is not None and not tokens.tokenizer_hash and opened.name == tokens.tokenizer:
+        return "the name that the files have; they do not say more"
+    if opened is not None and tokens.tokenizer_hash:
         if opened.hash == tokens.tokenizer_hash:
             return "the tokenizer of the files, by its hash"
         raise invalid(

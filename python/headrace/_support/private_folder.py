@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import fcntl
+import json
 import os
+import shutil
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 from headrace import _headrace
 from headrace.errors import PermissionDeniedError
@@ -46,27 +49,43 @@ class PrivateFolder:
     @contextmanager
     def alone(self) -> Iterator[None]:
         """Hold the folder's lock, for which other processes wait."""
-        lock = os.open(self.path / "lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        try:
+            lock = os.open(self.path / "lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        except OSError as error:
+            raise _refused(self.path, f"its lock cannot be opened: {error.strerror}") from None
         try:
             fcntl.flock(lock, fcntl.LOCK_EX)
             yield
         finally:
             os.close(lock)
 
-    def is_as_left(self, name: str) -> bool:
-        """Return whether ``name`` in the folder is what :meth:`leave` saw: the same files, of the same dates."""
-        with suppress(OSError, UnicodeDecodeError):
-            return (self.path / f"{name}.version").read_text() == self._version(name)
-        return False
+    def note(self) -> dict[str, Any]:
+        """Return what :meth:`leave` was told; empty where nothing was, or it cannot be read."""
+        with suppress(OSError, ValueError):
+            noted = json.loads((self.path / "note.json").read_text())
+            return noted if isinstance(noted, dict) else {}
+        return {}
 
-    def leave(self, name: str) -> None:
-        """Note that ``name`` in the folder is right as it is now."""
-        next_file = self.path / f"{name}.version.next"
-        next_file.write_text(self._version(name) or "")
-        next_file.replace(self.path / f"{name}.version")
+    def leave(self, **note: Any) -> None:
+        """Note what is known of the folder; not where it may not be written, as others must find that out again."""
+        with suppress(OSError):
+            next_file = self.path / "note.json.next"
+            next_file.write_text(json.dumps(note))
+            next_file.replace(self.path / "note.json")
 
-    def _version(self, name: str) -> str | None:
+    def version(self, name: str) -> str | None:
+        """Return a text that is equal as long as ``name`` in the folder, and the files in it, are unchanged."""
         return _headrace.version_text(os.fsencode(self.path / name))
+
+    def remove(self, name: str) -> None:
+        """Remove ``name`` from the folder; of a link, the link."""
+        path = self.path / name
+        try:
+            path.unlink() if path.is_symlink() else shutil.rmtree(path)
+        except FileNotFoundError:
+            pass
+        except OSError as error:
+            raise _refused(path, f"it is damaged, and cannot be removed: {error.strerror}") from None
 
 
 def _refused(path: Path, why: str) -> PermissionDeniedError:

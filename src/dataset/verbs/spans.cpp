@@ -37,12 +37,11 @@ SpanList list_spans(const Dataset& data, const SpanOptions& options, std::option
   if (!options.offset_list.empty()) return divide_offsets(data, options.offset_list);
   std::vector<FileRows> files;
   for (const FileEntry& file : options.key->files()) files.push_back({file.path, file.rows});
-  const bool is_by_sample =
-      targets && options.target_key && targets->size() == options.target_key->size() && targets->size() != data.size();
+  std::vector<const Dataset*> expected;
+  for (const Dataset& keys : options.target_keys)
+    if (targets && targets->size() == keys.size() && keys.size() != data.size()) expected.push_back(&keys);
   KeyRuns runs = find_key_runs(*options.key, files,
-                               {.column = options.key_column,
-                                .expected = is_by_sample ? &*options.target_key : nullptr,
-                                .go_on = options.go_on});
+                               {.column = options.key_column, .expected = std::move(expected), .go_on = options.go_on});
   SpanList list{std::make_shared<const std::vector<std::uint64_t>>(std::move(runs.starts)), std::move(runs.file_ends),
                 nullptr};
   if (!runs.notices.empty()) list.notice = std::move(runs.notices[0]);
