@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import tokenizer_files as files
+from token_files import documents_of, write_datatrove
 
 import headrace as hr
 from headrace._support.program import command_line
@@ -100,6 +101,15 @@ def test_files_by_themselves_are_compared_with_the_manifest_beside_them(written:
     manifest = tmp_path / "own" / "manifest.json"
     manifest.write_text(manifest.read_text().replace("small_bpe", "large_bpe"))
     assert verified(manifest)[0] == 3
+
+
+def test_what_lies_beside_a_datatrove_file_belongs_to_it(tmp_path: Path) -> None:
+    write_datatrove(tmp_path / "a.ds", documents_of("u2"))
+    status, _, text = verified(tmp_path / "a*")
+    assert (status, "BAD" in text) == (0, False), text
+    index = tmp_path / "a.ds.index"
+    index.write_bytes(index.read_bytes()[:-8] + bytes(8))
+    assert verified(tmp_path / "a*")[0] == 3
 
 
 def test_a_key_of_a_manifest_that_is_misspelt(written: Path, tmp_path: Path) -> None:
