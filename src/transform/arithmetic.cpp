@@ -187,14 +187,8 @@ Result<CompiledTransform> compile_log(const Transform& transform, std::span<cons
 Result<CompiledTransform> compile_clip(const Transform& transform, std::span<const Field> inputs, Settings& settings) {
   HEADRACE_TRY(need_one_number_field(transform, inputs));
   constexpr double kNone = std::numeric_limits<double>::infinity();
-  const auto bound = [&](const char* name, double otherwise) -> ExactNumber {
-    if (!settings.has(name)) return otherwise;
-    const std::vector<ExactNumber> given = settings.exact_numbers(name);
-    if (given.size() == 1) return given[0];
-    settings.refuse(fmt::format("{} must be a number", name));
-    return otherwise;
-  };
-  const ExactNumber exact_least = bound("least", -kNone), exact_most = bound("most", kNone);
+  const ExactNumber exact_least = settings.exact_number("least", -kNone);
+  const ExactNumber exact_most = settings.exact_number("most", kNone);
   const double least = rounded(exact_least), most = rounded(exact_most);
   const std::string to = target(settings, inputs[0]);
   if (!(least <= most)) settings.refuse(fmt::format("the least is {}, and the most {}", least, most));

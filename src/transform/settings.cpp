@@ -151,6 +151,18 @@ std::vector<double> Settings::numbers(const std::string& name, std::optional<std
   return wrong(name, "a number, or a list of them"), std::vector<double>{};
 }
 
+ExactNumber Settings::exact_number(const std::string& name, double otherwise) {
+  const auto* const found = find(name, false);
+  if (!found) return otherwise;
+  if (const auto* whole = std::get_if<std::int64_t>(found)) return WholeNumber(*whole);
+  if (const auto* number = std::get_if<double>(found)) return *number;
+  const auto* wide = std::get_if<std::vector<WholeNumber>>(found);
+  if (wide != nullptr && wide->size() == 1) return wide->front();
+  const auto* rounded = std::get_if<std::vector<double>>(found);  // of integers that double has
+  if (rounded != nullptr && rounded->size() == 1) return rounded->front();
+  return wrong(name, "a number"), ExactNumber(otherwise);
+}
+
 std::vector<ExactNumber> Settings::exact_numbers(const std::string& name) {
   const std::vector<double> rounded = numbers(name);  // refuses all else
   const Setting* const found = find(name, false);

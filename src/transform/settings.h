@@ -39,6 +39,8 @@ class Settings {
   std::vector<double> numbers(const std::string& name, std::optional<std::vector<double>> otherwise = {});
   /// The same, of which whole numbers are exact.
   std::vector<ExactNumber> exact_numbers(const std::string& name);
+  /// Return one number, exactly; an integer beyond int64 is given as a list of one.
+  ExactNumber exact_number(const std::string& name, double otherwise);
   std::vector<std::string> texts(const std::string& name, std::optional<std::vector<std::string>> otherwise = {});
   /// Note that something is wrong.
   void refuse(const std::string& text, std::string_view hint = {});
