@@ -27,10 +27,6 @@ void copy_past_caches(std::uintptr_t to, std::uintptr_t source, std::size_t byte
   finish_streaming();
 }
 
-}  // namespace
-
-namespace {
-
 /// A text that is equal as long as what lies at a path is unchanged; nullopt: neither a file nor a directory does.
 std::optional<std::string> version_text(const std::string& path) {
   const auto version = version_now(path);

@@ -161,13 +161,13 @@ def open_text(
     if isinstance(cache, str) and cache in ("none", "ram", "auto", "off"):
         raise invalid(f"cache={cache!r} is no folder", "Tokens are kept in a folder: give one, or leave cache out.")
     home = cache_home("text") if cache is None else Path(os.fsdecode(path_bytes(cache)))
-    folder = PrivateFolder(home / _folder_name(settings))
-    if not _is_known(folder, settings):
+    folder, digest = PrivateFolder(home / _folder_name(settings)), _digest(settings.encode())
+    if not _is_known(folder, digest):
         with folder.alone():
-            if not _is_known(folder, settings):
+            if not _is_known(folder, digest):
                 _make(
                     folder,
-                    settings,
+                    digest,
                     lambda restart: _tokenize(
                         files, os.fsencode(folder.path / _TOKENS), opened, {**words, "restart": restart}, progress
                     ),
@@ -178,7 +178,7 @@ def open_text(
 
 
 def _is_known(folder: PrivateFolder, settings: str) -> bool:
-    """Return whether the tokens of these settings are there, as they were left."""
+    """Return whether the tokens of the settings of this digest are there, as they were left."""
     note = folder.note()
     return note.get("settings") == settings and note.get("version") == folder.version(_TOKENS) is not None
 
@@ -194,7 +194,7 @@ def _make(folder: PrivateFolder, settings: str, tokenise: Callable[[bool], Token
         done = _tokenised(folder, tokenise)
         if done.skipped_documents:
             note["skipped"] = f"{done.skipped_documents:,} documents were left out, the first: {done.first_skipped}"
-    folder.leave(**{**note, "version": folder.version(_TOKENS), "manifest": _digest(tokens)})
+    folder.leave(**{**note, "version": folder.version(_TOKENS), "manifest": _manifest_digest(tokens)})
 
 
 def _tokenised(folder: PrivateFolder, tokenise: Callable[[bool], TokenizedText]) -> TokenizedText:
@@ -208,16 +208,20 @@ def _tokenised(folder: PrivateFolder, tokenise: Callable[[bool], TokenizedText])
     return tokenise(True)
 
 
-def _digest(tokens: Path) -> str | None:
-    """Return a digest of the manifest, which has the checksums of all other files."""
+def _digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def _manifest_digest(tokens: Path) -> str | None:
+    """Return a digest of the manifest, which has the checksums of all other files; None where there is none."""
     with contextlib.suppress(OSError):
-        return hashlib.sha256((tokens / "manifest.json").read_bytes()).hexdigest()
+        return _digest((tokens / "manifest.json").read_bytes())
     return None
 
 
 def _are_those(tokens: Path, note: dict[str, Any]) -> bool:
     """Return whether tokens are the ones of a note: by the manifest's digest, and by the checksums that it has."""
-    if note.get("manifest") is None or note["manifest"] != _digest(tokens):
+    if note.get("manifest") is None or note["manifest"] != _manifest_digest(tokens):
         warn(f"tokens that were kept are damaged, or of another text, and are made anew: {tokens}")
         return False
     try:
@@ -266,4 +270,4 @@ def _folder_name(settings: str) -> str:
     """Return a name that tells people which files these are, and a hash of all that decides the tokens."""
     first = Path(json.loads(settings)["files"][0][0]).name
     plain = re.sub(r"[^A-Za-z0-9._-]+", "_", first)[:40].strip(".")
-    return f"{plain}.{hashlib.sha256(settings.encode()).hexdigest()[:16]}.text"
+    return f"{plain}.{_digest(settings.encode())[:16]}.text"

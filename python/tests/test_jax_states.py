@@ -281,6 +281,7 @@ def test_a_state_behind_the_last_epoch_has_none_left(windows: hr.Dataset, ahead:
             one.load_state_dict(state)
         same(list(one), expected(windows, 3, shuffle=True)[epoch * STEPS : (epoch + 1) * STEPS])
         state = one.state_dict()
+        assert "finished_epochs" not in state
     endless = iter(loader(None))
     endless.set_state(batches.get_state())
     same([next(endless)], expected(windows, 4, shuffle=True)[3 * STEPS : 3 * STEPS + 1])

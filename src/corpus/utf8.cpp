@@ -5,6 +5,7 @@
 #include "base/utf8.h"
 
 namespace headrace::corpora {
+
 std::size_t first_ill_formed(std::string_view text) {
   if (simdjson::validate_utf8(text.data(), text.size())) return std::string_view::npos;
   for (std::size_t at = 0; at < text.size();) {

@@ -1,7 +1,7 @@
 #include "tools/token_verification.h"
 
-#include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "dataset/token_paths.h"
 #include "storage/file_system.h"
@@ -33,15 +33,10 @@ Status verify_file(const TokenFile& file, const GoOn& go_on, TokenVerification& 
 Status add(Error error, const std::string& path, TokenVerification& found);
 
 /// Compare the files of a shard with the checksums of the manifest. \return False if they are damaged, or gone.
-Result<bool> verify_shard(const std::string& folder, const std::string& file, const GoOn& go_on,
+Result<bool> verify_shard(const std::string& folder, const token_files::TokenShard& shard, const GoOn& go_on,
                           TokenVerification& found) {
-  HEADRACE_ASSIGN(const token_files::TokenManifest manifest, token_files::read_token_manifest(folder));
-  const auto shard = std::ranges::find_if(manifest.shards, [&](const token_files::TokenShard& one) {
-    return token_files::path_in(folder, one.file) == file;
-  });
-  if (shard == manifest.shards.end()) return true;
   const std::size_t before = found.bad.size();
-  for (const auto& [name, crc] : {std::pair(shard->file, shard->crc32c), std::pair(shard->ends, shard->ends_crc32c)}) {
+  for (const auto& [name, crc] : {std::pair(shard.file, shard.crc32c), std::pair(shard.ends, shard.ends_crc32c)}) {
     if (name.empty()) continue;
     const std::string one = token_files::path_in(folder, name);
     if (size_of(one) == 0) {
@@ -104,11 +99,16 @@ Result<TokenVerification> verify_tokens(const std::string& path, const GoOn& go_
     return found;
   }
   token_files::Manifests manifests;
-  const bool is_folder = token_files::is_token_folder(path);
-  for (const std::string& file : *paths) {
+  std::vector<token_files::TokenShard> shards;  // as many as paths, of a folder
+  if (token_files::is_token_folder(path)) {
+    HEADRACE_ASSIGN(token_files::TokenManifest manifest, token_files::read_token_manifest(path));
+    shards = std::move(manifest.shards);
+  }
+  for (std::size_t i = 0; i < paths->size(); ++i) {
+    const std::string& file = (*paths)[i];
     ++found.files;
-    if (is_folder) {
-      HEADRACE_ASSIGN(const bool is_sound, verify_shard(path, file, counted, found));
+    if (i < shards.size()) {
+      HEADRACE_ASSIGN(const bool is_sound, verify_shard(path, shards[i], counted, found));
       if (!is_sound) continue;  // what its bytes would say is of no use
     }
     auto opened = token_files::open_token_file(file, {}, manifests);

@@ -19,7 +19,7 @@ _OWN = "Give cache= a folder of your own."
 
 
 class PrivateFolder:
-    """A folder that this user alone may enter, and that says of one thing in it whether it is as it was left.
+    """A folder that this user alone may enter, with a note of what is known of the things in it.
 
     Args:
         path: The folder; it is made if it is missing.
@@ -81,7 +81,10 @@ class PrivateFolder:
         """Remove ``name`` from the folder; of a link, the link."""
         path = self.path / name
         try:
-            path.unlink() if path.is_symlink() else shutil.rmtree(path)
+            if path.is_symlink():
+                path.unlink()
+            else:
+                shutil.rmtree(path)
         except FileNotFoundError:
             pass
         except OSError as error:

@@ -25,6 +25,7 @@ class OutputPlace {
   /// Give the name. Errors: kInvalidArgument  something of the name was made meanwhile; kWriteFailed.
   Status give();
 
+  /// Return the error that something else has the name.
   [[nodiscard]] Error taken() const;
   [[nodiscard]] const std::string& path() const { return path_; }
   /// Return the name until then.
