@@ -21,7 +21,7 @@ ToolResult measure(const BenchArguments& arguments) {
     return bench(run, options, series, line.callback(), judgement);
   }
   Loader loader(open_run(run), run.loader);
-  if (arguments.explain) fmt::print(stderr, "{}\n", loader.explain());
+  if (arguments.explain) tell(loader.explain() + "\n");
   ProgressLine line("delivering", ProgressLine::Unit::kSamples, !arguments.quiet);
   return bench(loader, options, line.callback(), judgement);
 }
@@ -29,8 +29,8 @@ ToolResult measure(const BenchArguments& arguments) {
 int run_bench(BenchArguments arguments) {
   arguments.settle();
   if (arguments.describe) {
-    fmt::print("{}\n", arguments.description());
-    return kGood;
+    say(arguments.description() + "\n");
+    return finish_stdout(kGood);
   }
   if (arguments.needs_python())
     throw Error(ErrorCode::kInvalidArgument, "--compare and --against run h5py and torch, which this program cannot")

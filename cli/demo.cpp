@@ -5,6 +5,7 @@
 
 #include "demo/demo_command.h"
 #include "exit_status.h"
+#include "terminal.h"
 #include "verbs.h"
 
 namespace headrace::cli {
@@ -21,9 +22,9 @@ Verb add_demo(CLI::App& program) {
             const int status = demo::run_demo(*args);
             if (status == kGood && !args->json) {
               const std::string glob = fmt::format("'{}/train_*.h5'", args->jets.out_dir);
-              fmt::print("\nNext:\n  headrace inspect {0}\n  headrace bench {0}\n", glob);
+              say(fmt::format("\nNext:\n  headrace inspect {0}\n  headrace bench {0}\n", glob));
             }
-            return status;
+            return finish_stdout(status);
           }};
 }
 

@@ -12,19 +12,18 @@
 namespace headrace::cli {
 namespace {
 
-/// stdout must have taken everything: a full disk behind `> file` is an error.
-int finish_stdout(int status) {
-  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return status;
-  fmt::print(stderr, "error: the result could not be written: {}\n", std::strerror(errno));
-  return kOutOfResources;
-}
-
 void print(const std::string& text) {
-  std::fwrite(text.data(), 1, text.size(), stdout);
-  if (!text.empty() && text.back() != '\n') std::fputc('\n', stdout);
+  say(text);
+  if (!text.empty() && text.back() != '\n') say("\n");
 }
 
 }  // namespace
+
+int finish_stdout(int status) {
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return status;
+  tell(fmt::format("error: the result could not be written: {}\n", std::strerror(errno)));
+  return kOutOfResources;
+}
 
 ExitStatus exit_status(ErrorCode code) {
   switch (code) {
@@ -66,9 +65,9 @@ int show_error(const Error& error, bool json) {
   }
   const std::size_t words = hint.find_first_not_of(" \n");
   const bool colour = stderr_has_colour();
-  fmt::print(stderr, "{}error:{} {}\n", colour ? "\x1b[1;31m" : "", colour ? "\x1b[0m" : "", text);
+  tell(fmt::format("{}error:{} {}\n", colour ? "\x1b[1;31m" : "", colour ? "\x1b[0m" : "", text));
   if (words != std::string::npos)
-    fmt::print(stderr, "{}hint:{}  {}\n", colour ? "\x1b[1m" : "", colour ? "\x1b[0m" : "", hint.substr(words));
+    tell(fmt::format("{}hint:{}  {}\n", colour ? "\x1b[1m" : "", colour ? "\x1b[0m" : "", hint.substr(words)));
   return status;
 }
 

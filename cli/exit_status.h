@@ -22,6 +22,9 @@ enum ExitStatus : std::uint8_t {
 
 ExitStatus exit_status(ErrorCode code);
 
+/// Return the exit status, or kOutOfResources where stdout did not take everything: a full disk behind `> file`.
+int finish_stdout(int status);
+
 /// Print an error on stderr: `error: file › field › … message`, the hint on a line of its own. With `json` the same as
 /// an object on stdout. \return The exit status.
 int show_error(const Error& error, bool json);

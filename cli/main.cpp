@@ -134,14 +134,14 @@ int run(int argc, char** argv) {
   try {
     program.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));  // CLI11 takes them from the back
   } catch (const CLI::CallForHelp&) {
-    fmt::print("{}", program.help());
-    return kGood;
+    say(program.help());
+    return finish_stdout(kGood);
   } catch (const CLI::ParseError& error) {
     return parse_error(program, verbs, arguments, error, json);
   }
   if (version) {
-    fmt::print("{}\n", version_text(version_json));
-    return kGood;
+    say(version_text(version_json) + "\n");
+    return finish_stdout(kGood);
   }
   catch_interrupts();
   for (const Verb& verb : verbs) {
@@ -157,14 +157,15 @@ int run(int argc, char** argv) {
                         *verb.json);
     }
   }
-  fmt::print("{}", program.help());
-  return kUsage;
+  say(program.help());
+  return finish_stdout(kUsage);
 }
 
 }  // namespace
 }  // namespace headrace::cli
 
 int main(int argc, char** argv) {
+  headrace::cli::keep_standard_descriptors();
   try {
     return headrace::cli::run(argc, argv);
   } catch (const headrace::Error& error) {

@@ -37,7 +37,7 @@ int run_rewrite(RewriteArguments options) {
   if (!options.quiet && !options.rewrite.dry_run)
     options.rewrite.announce = [&](const std::string& text) {
       announced = true;
-      std::fputs((text + "\n").c_str(), stderr);
+      tell(text + "\n");
     };
   ProgressLine line("rewriting", ProgressLine::Unit::kBytes, !options.quiet);
   ToolResult result;

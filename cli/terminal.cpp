@@ -1,5 +1,6 @@
 #include "terminal.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <headrace/base/bytes.h>
 #include <unistd.h>
@@ -31,6 +32,19 @@ std::string amount(double value, ProgressLine::Unit unit) {
 
 }  // namespace
 
+void tell(const std::string& text) {
+  std::fputs(text.c_str(), stderr);
+}
+
+void say(const std::string& text) {
+  std::fwrite(text.data(), 1, text.size(), stdout);
+}
+
+void keep_standard_descriptors() {
+  for (int descriptor = 0; descriptor <= 2; ++descriptor)
+    if (::fcntl(descriptor, F_GETFD) < 0) ::open("/dev/null", O_RDONLY);  // writing there fails, as it would have
+}
+
 bool stderr_is_terminal() {
   return ::isatty(STDERR_FILENO) == 1;
 }
@@ -55,7 +69,7 @@ ProgressLine::ProgressLine(std::string what, Unit unit, bool shown)
     : what_(std::move(what)), unit_(unit), shown_(shown && stderr_is_terminal()), started_ns_(now_ns()) {}
 
 ProgressLine::~ProgressLine() {
-  if (drawn_) std::fputs("\r\x1b[K", stderr);
+  if (drawn_) tell("\r\x1b[K");
 }
 
 bool ProgressLine::update(std::uint64_t done, std::uint64_t total) {
@@ -71,9 +85,10 @@ bool ProgressLine::update(std::uint64_t done, std::uint64_t total) {
                        : unit_ == Unit::kBlocks ? " blocks"
                        : unit_ == Unit::kRounds ? " rounds"
                                                 : "";
-    fmt::print(stderr, "\r\x1b[K{}: {:3.0f} %  {} of {}{}  {}/s  {}", what_,
-               100.0 * static_cast<double>(done) / static_cast<double>(total), amount(static_cast<double>(done), unit_),
-               amount(static_cast<double>(total), unit_), unit, amount(rate, unit_), left);
+    tell(fmt::format("\r\x1b[K{}: {:3.0f} %  {} of {}{}  {}/s  {}", what_,
+                     100.0 * static_cast<double>(done) / static_cast<double>(total),
+                     amount(static_cast<double>(done), unit_), amount(static_cast<double>(total), unit_), unit,
+                     amount(rate, unit_), left));
     std::fflush(stderr);
   }
   return !interrupted();

@@ -8,6 +8,13 @@
 
 namespace headrace::cli {
 
+/// Write text to stderr. That it cannot be written is no reason to end.
+void tell(const std::string& text);
+/// Write text to stdout; finish_stdout() says what became of it.
+void say(const std::string& text);
+/// Let 0, 1 and 2 be taken, so that no file that is opened becomes what results are written to.
+void keep_standard_descriptors();
+
 /// True if stderr is a terminal.
 bool stderr_is_terminal();
 /// True if colour is wanted on stderr: a terminal, NO_COLOR unset or empty, TERM not "dumb".

@@ -54,7 +54,7 @@ int run_tokenize(TokenizeWords words) {
   if (!words.quiet && !words.arguments.dry_run)
     words.arguments.announce = [&](const std::string& text) {
       announced = true;
-      std::fputs((text + "\n").c_str(), stderr);
+      tell(text + "\n");
     };
   ProgressLine line("tokenising", ProgressLine::Unit::kBytes, !words.quiet);
   ToolResult result = tokenize_corpus(words.files, words.arguments, line.callback());

@@ -17,6 +17,11 @@ namespace {
 
 volatile std::sig_atomic_t interrupted = 0;
 
+/// Write text. A stream that does not take it is told by the status at the end, if at all.
+void put(const std::string& text, std::FILE* to) {
+  std::fputs(text.c_str(), to);
+}
+
 /// Ctrl-C stops between two blocks, so that what was begun is removed. The former handler comes back.
 class InterruptGuard {
  public:
@@ -37,7 +42,7 @@ class ProgressLine {
  public:
   explicit ProgressLine(bool shown) : shown_(shown && isatty(STDERR_FILENO) == 1), started_ns_(now_ns()) {}
   ~ProgressLine() {
-    if (drawn_) std::fputs("\r\x1b[K", stderr);
+    if (drawn_) put("\r\x1b[K", stderr);
   }
   ProgressLine(const ProgressLine&) = delete;
   ProgressLine& operator=(const ProgressLine&) = delete;
@@ -49,9 +54,10 @@ class ProgressLine {
     const double seconds = static_cast<double>(now - started_ns_) * 1e-9;
     const double rate = static_cast<double>(progress.done_jets) / seconds;
     const double left = static_cast<double>(progress.total_jets - progress.done_jets) / rate;
-    fmt::print(stderr, "\r\x1b[Kwriting jets: {:3.0f} %  {} of {}  {}  {:.0f} jets/s  {:.0f} s left",
-               100.0 * static_cast<double>(progress.done_jets) / static_cast<double>(progress.total_jets),
-               progress.done_jets, progress.total_jets, format_bytes(progress.stored_bytes), rate, left);
+    put(fmt::format("\r\x1b[Kwriting jets: {:3.0f} %  {} of {}  {}  {:.0f} jets/s  {:.0f} s left",
+                    100.0 * static_cast<double>(progress.done_jets) / static_cast<double>(progress.total_jets),
+                    progress.done_jets, progress.total_jets, format_bytes(progress.stored_bytes), rate, left),
+        stderr);
     std::fflush(stderr);
     drawn_ = true;
   }
@@ -83,14 +89,15 @@ void print_summary(const DemoArgs& args, const WriteSummary& summary) {
                                  {"decoded_bytes", summary.decoded_bytes},
                                  {"seconds", summary.seconds},
                                  {"reused", summary.reused}};
-    fmt::print("{}\n", json.dump(2));
+    put(json.dump(2) + "\n", stdout);
     return;
   }
-  fmt::print("{} {} jets in {} file{} of {}: {} stored, {} decoded (ratio {:.1f})", summary.reused ? "found" : "wrote",
-             summary.num_jets, summary.paths.size(), summary.paths.size() == 1 ? "" : "s", args.jets.out_dir,
-             format_bytes(summary.stored_bytes), format_bytes(summary.decoded_bytes), ratio);
-  if (!summary.reused) fmt::print(", {:.1f} s", summary.seconds);
-  fmt::print("\n");
+  std::string text = fmt::format("{} {} jets in {} file{} of {}: {} stored, {} decoded (ratio {:.1f})",
+                                 summary.reused ? "found" : "wrote", summary.num_jets, summary.paths.size(),
+                                 summary.paths.size() == 1 ? "" : "s", args.jets.out_dir,
+                                 format_bytes(summary.stored_bytes), format_bytes(summary.decoded_bytes), ratio);
+  if (!summary.reused) text += fmt::format(", {:.1f} s", summary.seconds);
+  put(text + "\n", stdout);
 }
 
 }  // namespace
@@ -131,7 +138,7 @@ Result<WriteSummary> write_demo(const DemoArgs& args) {
 int run_demo(const DemoArgs& args) {
   const Result<WriteSummary> summary = write_demo(args);
   if (!summary.ok()) {
-    fmt::print(stderr, "error: {}\n", summary.error().what());
+    put(fmt::format("error: {}\n", summary.error().what()), stderr);
     return exit_status(summary.error().code());
   }
   print_summary(args, *summary);

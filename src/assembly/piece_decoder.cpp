@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/clock.h"
+#include "base/unplanned_memory.h"
 
 namespace headrace {
 namespace {
@@ -17,7 +18,9 @@ Scratch largest_scratch(const Source& source, const BlockLayout& layout) {
   Scratch most;
   for (std::size_t f = 0; f < source.files.size(); ++f)
     for (const auto& array : source.files[f].arrays) {
-      const ScratchNeed n = array->scratch_need(layout.files[f].block_rows);
+      std::uint64_t rows = layout.files[f].block_rows;
+      if (const std::uint64_t page_rows = array->info().page_rows; page_rows > 0) rows = std::min(rows, page_rows);
+      const ScratchNeed n = array->scratch_need(rows);
       most.out = std::max(most.out, n.out_bytes);
       most.filter = std::max(most.filter, n.filter_bytes);
     }
@@ -42,11 +45,12 @@ PieceDecoder::Need PieceDecoder::need(const Source& source, const BlockLayout& l
     std::uint64_t block = 0,
                   piece = 0;  // stored bytes are at most the decoded ones, but for data that does not compress
     for (const auto& array : source.files[f].arrays) {
-      const std::uint64_t rows = std::max(layout.files[f].block_rows, array->info().chunk_rows());
+      const std::uint64_t piece_rows = array->info().rows_for_one();
+      const std::uint64_t rows = std::max(layout.files[f].block_rows, piece_rows);
       const bool converted = array->info().read_path == ReadPath::kConverted;  // from twice the size at most
       const std::uint64_t row_bytes = array->info().distinct_row_bytes() * (converted ? 2 : 1);
       block += rows * row_bytes;
-      piece = std::max(piece, array->info().chunk_rows() * row_bytes);
+      piece = std::max(piece, piece_rows * row_bytes);
     }
     stored = std::max(stored, std::min(block, kReadTogetherBytes + piece));
   }
@@ -70,7 +74,9 @@ Status PieceDecoder::reserve_read_buffer(std::uint64_t bytes) {
   if (bytes <= read_buffer_.size_bytes()) return {};
   const std::uint64_t planned = need(source_, layout_).read_buffer_bytes;
   read_buffer_.reset();
-  HEADRACE_ASSIGN(read_buffer_, PageBuffer::allocate(std::max(bytes, std::min(bytes + bytes / 4, planned))));
+  const std::uint64_t wanted = std::min(bytes + bytes / 4, planned);
+  HEADRACE_ASSIGN(read_buffer_,
+                  wanted >= bytes ? PageBuffer::allocate(wanted) : unplanned_memory(MemoryTag::kReadBuffers, bytes));
   return {};
 }
 
@@ -115,9 +121,18 @@ Status PieceDecoder::read(std::uint32_t file_number, std::span<const PieceTask> 
   return {};
 }
 
+Status PieceDecoder::reserve_page(const ArrayReader& reader, const Piece& piece) {
+  const std::uint64_t bytes = reader.scratch_need(piece.rows.count).out_bytes;
+  if (bytes <= out_.size_bytes()) return {};
+  out_.reset();
+  HEADRACE_ASSIGN(out_, unplanned_memory(MemoryTag::kScratch, bytes));
+  return {};
+}
+
 Result<RowsAt> PieceDecoder::decode(std::uint32_t file, const PieceTask& task, std::size_t i,
                                     std::span<std::byte> out) {
   const ArrayReader& reader = *source_.files[file].arrays[task.array];
+  if (out.empty() && reader.info().page_rows > 0) HEADRACE_TRY(reserve_page(reader, task.piece));
   const DecodeScratch scratch{out.empty() ? out_.bytes() : out, ping_.bytes(), pong_.bytes()};
   HEADRACE_ASSIGN(const DecodedPiece decoded, reader.decode(task.piece, batch_.bytes(i), scratch));
   decoded_bytes_ += task.piece.decoded_bytes;

@@ -54,6 +54,8 @@ class PieceDecoder {
 
  private:
   Status reserve_read_buffer(std::uint64_t bytes);
+  /// Have scratch for a page, which may have more rows than the first one of its column, by which scratch was planned.
+  Status reserve_page(const ArrayReader& reader, const Piece& piece);
 
   const Source& source_;
   const BlockLayout& layout_;

@@ -425,7 +425,8 @@ void RequestWindow::order_grew() {
 }
 
 void RequestWindow::memory_released() {
-  const Lock lock(mutex_);  // taken first: a thread that found no room has said so before it gave the lock up
+  const Lock lock(mutex_);
+  ++releases_;
   if (!short_of_memory_.load(std::memory_order_relaxed)) return;
   if (!has_planned_) return offer_room();
   short_of_memory_.store(false, std::memory_order_relaxed);  // what came back may be as much as the next batch needs

@@ -248,6 +248,7 @@ class RequestWindow {
   std::optional<Error> fatal_;
   std::atomic<bool> cancelled_{false};
   std::atomic<bool> short_of_memory_{false};  // the window would grow if a slot came back
+  std::uint64_t releases_ = 0;                // how often one did
   std::atomic<std::uint64_t> most_slots_{~std::uint64_t{0}};
   std::atomic<std::uint64_t> plan_ns_{0}, slots_planned_{0};
 

@@ -103,12 +103,20 @@ bool RequestWindow::enter(Lock& lock, Claim& out) {
     whole_batches_ = true;
     finish_entering(run.epoch);  // what has been filed by blocks is all there will be
   }
-  const bool whole = whole_batches_, planned = has_planned_, starving = consumer_waits_ && end_ == head_;
-  lock.unlock();
-  const Status made = planned ? Status() : plan(run);
-  Result<std::unique_ptr<SlotMemory>> memory = made.ok() ? allocator_.acquire(planned_.sizes, starving) : made.error();
-  lock.lock();
-  has_planned_ = made.ok();
+  const bool whole = whole_batches_;
+  bool planned = has_planned_;
+  Status made;
+  Result<std::unique_ptr<SlotMemory>> memory = std::unique_ptr<SlotMemory>();
+  for (bool again = true; again;) {  // what came back while none was found: its waker found nothing that waits
+    const bool starving = consumer_waits_ && end_ == head_;
+    const std::uint64_t released = releases_;
+    lock.unlock();
+    if (!planned) made = plan(run);
+    memory = made.ok() ? allocator_.acquire(planned_.sizes, starving) : made.error();
+    lock.lock();
+    has_planned_ = planned = made.ok();
+    again = memory.ok() && *memory == nullptr && releases_ != released;
+  }
   if (!memory.ok()) {
     fatal_ = memory.error();
     ready_.notify_one();

@@ -18,7 +18,7 @@ std::uint64_t scaled(std::uint64_t a, std::uint64_t b, std::uint64_t c) {
 
 }  // namespace
 
-BalancedVisits::BalancedVisits(Options given, const Axes& block, const std::vector<ClassBlocks>& classes)
+BalancedVisits::BalancedVisits(Options given, const Axes& block, std::vector<ClassBlocks> classes)
     : VisitStarts(std::move(given)), block_(block), class_length_(kLine / classes.size()) {
   const std::size_t rank = options().visit.rank;
   const auto cell_of = [&](const ClassBlocks::Block& b) {
@@ -26,10 +26,14 @@ BalancedVisits::BalancedVisits(Options given, const Axes& block, const std::vect
     for (std::size_t a = 0; a < rank; ++a) cell[a] /= options().visit.cell[a];
     return std::pair(b.volume, cell);
   };
+  std::size_t all = 0;
+  for (const ClassBlocks& one : classes) all += one.blocks.size();
+  entries_.reserve(all);
+  ends_.reserve(all);
   std::uint64_t voxels = 0;
-  for (const ClassBlocks& one : classes) {
-    std::vector<ClassBlocks::Block> blocks = one.blocks;
-    std::ranges::stable_sort(blocks, {}, cell_of);
+  for (ClassBlocks& one : classes) {
+    std::vector<ClassBlocks::Block> blocks = std::move(one.blocks);
+    std::ranges::sort(blocks, {}, [&](const ClassBlocks::Block& b) { return std::pair(cell_of(b), b.number); });
     Class& made = classes_.emplace_back();
     made.begin = static_cast<std::uint32_t>(entries_.size());
     made.voxels_before = voxels;

@@ -33,7 +33,7 @@ class BalancedVisits final : public VisitStarts {
  public:
   /// \param block  Voxels of a block along each axis. \param classes  Each has a block at least; fewer than 2^40
   /// voxels.
-  BalancedVisits(Options options, const Axes& block, const std::vector<ClassBlocks>& classes);
+  BalancedVisits(Options options, const Axes& block, std::vector<ClassBlocks> classes);
   [[nodiscard]] std::uint64_t memory_bytes() const override;
   /// Return the blocks of an axis of a volume.
   static std::uint64_t blocks_along(std::uint64_t extent, std::uint64_t block) { return (extent + block - 1) / block; }

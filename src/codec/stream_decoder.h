@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <string_view>
@@ -29,5 +30,8 @@ class StreamDecoder {
 Result<std::unique_ptr<StreamDecoder>> make_gzip_stream();
 /// Decode zstd's frames (RFC 8878), skippable ones included, whose windows are up to `most_window_bytes`.
 Result<std::unique_ptr<StreamDecoder>> make_zstd_stream(std::size_t most_window_bytes);
+
+/// Return the window that a frame of zstd needs, by its first 18 bytes (RFC 8878, section 3.1.1.1); 0: they are none.
+std::uint64_t zstd_window_bytes(std::span<const std::byte> head);
 
 }  // namespace headrace

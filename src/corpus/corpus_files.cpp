@@ -43,7 +43,7 @@ Result<std::vector<CorpusFile>> corpus_files(const std::vector<std::string>& pat
   for (const std::string& path : found) {
     HEADRACE_ASSIGN(const TextKind kind, kind_of(path, document));
     HEADRACE_ASSIGN(const auto file, FileSystem::of(path).open(path));
-    files.push_back({path, kind, file->size()});
+    files.push_back({path, kind, file->size(), file->fingerprint()});
   }
   return files;
 }
@@ -52,10 +52,9 @@ Result<std::string> settings_text(const std::vector<CorpusFile>& files, const To
                                   const TokenizeOptions& options) {
   nlohmann::json listed = nlohmann::json::array();
   for (const CorpusFile& one : files) {
-    HEADRACE_ASSIGN(const auto file, FileSystem::of(one.path).open(one.path));
-    const FileFingerprint print = file->fingerprint();
+    const FileFingerprint& print = one.fingerprint;
     listed.push_back(nlohmann::json::array(
-        {FileSystem::of(one.path).absolute(one.path), file->size(), print.mtime_ns, print.ctime_ns, print.inode}));
+        {FileSystem::of(one.path).absolute(one.path), one.stored_bytes, print.mtime_ns, print.ctime_ns, print.inode}));
   }
   const nlohmann::json settings{{"version", 1},
                                 {"tokenizer", tokenizer.hash()},

@@ -19,6 +19,7 @@ struct CorpusFile {
   std::string path;
   TextKind kind = TextKind::kWhole;
   std::uint64_t stored_bytes = 0;
+  FileFingerprint fingerprint = {};
 };
 
 /// Return the files that paths mean, in the order of their documents.

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 #include <simdjson.h>
 
+#include "corpus/json_escapes.h"
 #include "corpus/json_numbers.h"
+#include "corpus/text_piece.h"
 
 namespace headrace::corpora {
 namespace {
@@ -44,9 +46,14 @@ std::string keys_of(const dom::object& object) {
 
 struct JsonText::Impl {
   std::string field;
-  std::string plain = {};  // a line without numbers
-  dom::parser parser{};    // its constructor is explicit
+  std::string plain = {};   // a line without numbers
+  std::string paired = {};  // and one whose surrogates are pairs
+  dom::parser parser{};     // its constructor is explicit
 
+  void pair(std::string_view line, std::string_view instead) {
+    paired = with_pairs_alone(line, instead);
+    paired.reserve(paired.size() + kPaddingBytes);
+  }
   Result<dom::element> member(const dom::element& line) const {
     if (field.starts_with('/')) {
       dom::element found;
@@ -79,7 +86,24 @@ Result<JsonText> JsonText::make(const std::string& field) {
   return JsonText(std::move(impl));
 }
 
-Result<std::string_view> JsonText::text_of(std::string_view line) {
+Result<std::string_view> JsonText::text_of(std::string_view line, BadText bad_text) {
+  auto found = found_text(line);
+  if (found.ok() || found.error().code() != ErrorCode::kCorruptData) return found;
+  // Python's json writes halves of surrogate pairs, which are no text: those of other keys do not matter.
+  impl_->pair(line, "\\ufffd");
+  if (impl_->paired == line) return found;
+  auto text = found_text(impl_->paired);
+  if (!text.ok() || bad_text == BadText::kReplace) return text;
+  const std::string before(*text);
+  impl_->pair(line, "\\ufffc");
+  text = found_text(impl_->paired);
+  if (text.ok() && *text != before)
+    return bad("its text has half of a surrogate pair, such as \\ud800, which is no character",
+               "Put U+FFFD there, or leave out such documents: bad_text=, --bad-text replace or skip.");
+  return text;
+}
+
+Result<std::string_view> JsonText::found_text(std::string_view line) {
   dom::element root;
   simdjson::error_code code = impl_->parser.parse(line.data(), line.size(), false).get(root);
   const auto has_no_memory = [&] { return code == simdjson::MEMALLOC || code == simdjson::CAPACITY; };

@@ -1,6 +1,8 @@
 // The text in a line of JSON.
 #pragma once
 
+#include <headrace/corpus/tokenize.h>
+
 #include <memory>
 #include <string>
 #include <string_view>
@@ -19,12 +21,14 @@ class JsonText {
   JsonText& operator=(JsonText&&) noexcept;
 
   /// Return the text of a line, which stays until the next call. \param line  kPaddingBytes behind it may be read.
-  /// Errors: kCorruptData  it is no object of JSON, has no such key or has it twice, or has no text there; without a
-  /// place.
-  Result<std::string_view> text_of(std::string_view line);
+  /// \param bad_text  With kReplace the text has U+FFFD for halves of surrogate pairs, "\ud800", as those of other keys
+  /// have in any case. Errors: kCorruptData  it is no object of JSON, has no such key or has it twice, or has no text
+  /// there; without a place.
+  Result<std::string_view> text_of(std::string_view line, BadText bad_text);
 
  private:
   struct Impl;
+  Result<std::string_view> found_text(std::string_view line);
   explicit JsonText(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
 };

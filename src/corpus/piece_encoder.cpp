@@ -13,15 +13,14 @@ bool is_blank(std::string_view line) {
   return line.find_first_not_of(" \t\r\n") == std::string_view::npos;
 }
 
-Error ill_formed(std::string_view text, std::size_t at) {
-  return std::move(
-      Error(ErrorCode::kCorruptData, fmt::format("byte {} of the text, {:#04x}, is no UTF-8", at,
-                                                 static_cast<unsigned>(static_cast<unsigned char>(text[at]))))
-          .with_hint("Convert the file; or replace such bytes, or leave out such documents: bad_text=, "
-                     "--bad-text replace or skip."));
-}
-
 }  // namespace
+
+Error ill_formed(std::uint64_t place, char byte) {
+  return std::move(Error(ErrorCode::kCorruptData, fmt::format("byte {} of the text, {:#04x}, is no UTF-8", place,
+                                                              static_cast<unsigned>(static_cast<unsigned char>(byte))))
+                       .with_hint("Convert the file; or replace such bytes, or leave out such documents: bad_text=, "
+                                  "--bad-text replace or skip."));
+}
 
 Result<PieceEncoder> PieceEncoder::make(const Tokenizer& tokenizer, const TokenizeOptions& options) {
   HEADRACE_ASSIGN(JsonText json, JsonText::make(options.field));
@@ -30,7 +29,7 @@ Result<PieceEncoder> PieceEncoder::make(const Tokenizer& tokenizer, const Tokeni
 
 Status PieceEncoder::encode_text(std::string_view text, EncodedPiece& out) {
   if (const std::size_t at = first_ill_formed(text); at != std::string_view::npos) {
-    if (options_.bad_text != BadText::kReplace) return ill_formed(text, at);
+    if (options_.bad_text != BadText::kReplace) return ill_formed(at, text[at]);
     replaced_ = replace_ill_formed(text);
     text = replaced_;
   }
@@ -46,7 +45,7 @@ Status PieceEncoder::encode_line(TextKind kind, std::string_view line, EncodedPi
     whole.reserve(whole.size() + kPaddingBytes);
     line = whole;
   }
-  HEADRACE_ASSIGN(const std::string_view text, json_.text_of(line));
+  HEADRACE_ASSIGN(const std::string_view text, json_.text_of(line, options_.bad_text));
   encoder_.encode(text, out.ids);
   return {};
 }
@@ -79,7 +78,10 @@ EncodedPiece PieceEncoder::encode(const CorpusFile& file, const TextPiece& piece
   out.ids.reserve(piece.bytes.size() / 3);
   Status status;
   try {
-    if (file.kind != TextKind::kWhole) {
+    if (!piece.left_out.empty()) {
+      out.skipped = 1;
+      out.first_skipped = fmt::format("{}: {}", file.path, piece.left_out);
+    } else if (file.kind != TextKind::kWhole) {
       status = encode_lines(file, piece, out);
     } else {
       status = encode_text(piece.text(), out);

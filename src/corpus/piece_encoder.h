@@ -23,12 +23,17 @@ struct EncodedPiece {
   std::optional<Error> error = {};  ///< What stops the work; ids before it are whole documents.
 };
 
+/// Return the error of a byte that is no UTF-8. \param place  In the document.
+Error ill_formed(std::uint64_t place, char byte);
+
 /// Threads: one at a time; the tokenizer is shared.
 class PieceEncoder {
  public:
   /// Errors: those of JsonText::make().
   static Result<PieceEncoder> make(const Tokenizer& tokenizer, const TokenizeOptions& options);
   EncodedPiece encode(const CorpusFile& file, const TextPiece& piece);
+  /// As TextEncoder::limit_memory().
+  void limit_memory(std::size_t bytes) { encoder_.limit_memory(bytes); }
 
  private:
   PieceEncoder(const Tokenizer& tokenizer, const TokenizeOptions& options, JsonText json)

@@ -3,23 +3,33 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
-#include <sstream>
 #include <utility>
 
 #include "base/read_json.h"
 #include "format/tokens/byte_sink.h"
 #include "storage/file_calls.h"
+#include "storage/file_system.h"
+#include "storage/whole_file.h"
 
 namespace headrace::corpora {
 namespace {
 
 constexpr std::string_view kFormat = "headrace-tokenize";
+constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 30;  // it lists all files of a corpus
+
+/// Return whether a path still names the file that is open: another process may have removed it, and made a new one.
+bool names(const std::string& path, int descriptor) {
+  struct stat opened {
+  }, there{};
+  return ::fstat(descriptor, &opened) == 0 && ::stat(path.c_str(), &there) == 0 && opened.st_dev == there.st_dev &&
+         opened.st_ino == there.st_ino;
+}
 
 Error write_failed(const std::string& path, const char* call) {
   return std::move(Error(ErrorCode::kWriteFailed, fmt::format("{}: {}", call, errno_name(errno)))
@@ -39,35 +49,71 @@ RunProgress progress_of(const nlohmann::json& saved) {
           saved.at("output").dump()};
 }
 
+nlohmann::json saved_form(const std::string& settings, const RunProgress& progress) {
+  return {{"format", kFormat},
+          {"settings", nlohmann::json::parse(settings)},
+          {"file", progress.place.file},
+          {"offset", progress.place.offset},
+          {"line", progress.place.line},
+          {"tokens", progress.tokens},
+          {"documents", progress.documents},
+          {"text_bytes", progress.text_bytes},
+          {"in_document", progress.in_document},
+          {"skipped", progress.skipped},
+          {"first_skipped", progress.first_skipped},
+          {"output", nlohmann::json::parse(progress.output)}};
+}
+
+/// Return what tells a file from another that is written in its place; null: it is not there.
+nlohmann::json version_of(const std::string& path) {
+  const auto status = FileSystem::of(path).status(path);
+  if (!status.ok() || status->kind != PathKind::kFile) return {};
+  return {{"bytes", status->fingerprint.size_bytes}, {"mtime_ns", status->fingerprint.mtime_ns}};
+}
+
+Status write(const std::string& path, const nlohmann::json& saved) {
+  const std::string next = path + ".next";
+  std::error_code ignored;
+  std::filesystem::remove(next, ignored);
+  token_files::ByteSink sink;
+  HEADRACE_TRY(sink.create(next));
+  HEADRACE_TRY(sink.write(std::string_view(saved.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace))));
+  HEADRACE_TRY(sink.close());
+  return token_files::replace_name(next, path);
+}
+
 }  // namespace
 
 Result<ProgressFile> ProgressFile::lock(const std::string& output_path) {
-  std::string path = output_path;
-  while (path.size() > 1 && path.ends_with('/')) path.pop_back();
-  path += ".progress";
-  const std::string lock_path = path + ".lock";
-  const int descriptor = ::open(lock_path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666);
-  if (descriptor < 0) return write_failed(lock_path, "open");
-  ProgressFile file(path, descriptor);
-  if (::flock(descriptor, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) return file;  // else no locks there
+  std::string output = output_path;
+  while (output.size() > 1 && output.ends_with('/')) output.pop_back();
+  const std::string lock_path = output + ".progress.lock";
+  for (;;) {
+    const int descriptor = ::open(lock_path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0666);
+    if (descriptor < 0) return write_failed(lock_path, "open");
+    ProgressFile file(output, descriptor);
+    const bool locked = ::flock(descriptor, LOCK_EX | LOCK_NB) == 0;
+    if (!locked && errno == EWOULDBLOCK) break;
+    // One whose file another process removed as it ended is no lock; where there are no locks nothing can be done.
+    if (!locked || names(lock_path, descriptor)) return file;
+  }
   return std::move(Error(ErrorCode::kInvalidArgument, "another process is writing this")
                        .with_file(output_path)
                        .with_hint("Wait for it, or name another output."));
 }
 
 ProgressFile::ProgressFile(ProgressFile&& other) noexcept
-    : path_(std::move(other.path_)), lock_(std::exchange(other.lock_, -1)) {}
+    : output_(std::move(other.output_)), path_(std::move(other.path_)), lock_(std::exchange(other.lock_, -1)) {}
 
 ProgressFile::~ProgressFile() {
   if (lock_ >= 0) ::close(lock_);
 }
 
 Result<std::optional<RunProgress>> ProgressFile::load(const std::string& settings) const {
-  std::ifstream file(path_, std::ios::binary);
-  if (!file) return std::optional<RunProgress>();
-  std::stringstream text;
-  text << file.rdbuf();
-  const auto read = read_json(text.str());
+  auto text = read_whole_file(path_, kMostBytes);
+  if (!text.ok() && text.error().code() == ErrorCode::kNotFound) return std::optional<RunProgress>();
+  if (!text.ok()) return std::move(text.error());
+  const auto read = read_json(*text);
   const nlohmann::json saved = read.ok() ? *read : nlohmann::json();
   try {
     if (saved.at("format") != kFormat) throw std::invalid_argument("no progress");
@@ -86,26 +132,27 @@ Result<std::optional<RunProgress>> ProgressFile::load(const std::string& setting
 }
 
 Status ProgressFile::save(const std::string& settings, const RunProgress& progress) const {
-  const nlohmann::json saved{{"format", kFormat},
-                             {"settings", nlohmann::json::parse(settings)},
-                             {"file", progress.place.file},
-                             {"offset", progress.place.offset},
-                             {"line", progress.place.line},
-                             {"tokens", progress.tokens},
-                             {"documents", progress.documents},
-                             {"text_bytes", progress.text_bytes},
-                             {"in_document", progress.in_document},
-                             {"skipped", progress.skipped},
-                             {"first_skipped", progress.first_skipped},
-                             {"output", nlohmann::json::parse(progress.output)}};
-  const std::string next = path_ + ".next";
-  std::error_code ignored;
-  std::filesystem::remove(next, ignored);
-  token_files::ByteSink sink;
-  HEADRACE_TRY(sink.create(next));
-  HEADRACE_TRY(sink.write(std::string_view(saved.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace))));
-  HEADRACE_TRY(sink.close());
-  return token_files::replace_name(next, path_);
+  return write(path_, saved_form(settings, progress));
+}
+
+Status ProgressFile::finish(const std::string& settings, const RunProgress& progress, const std::string& made) const {
+  nlohmann::json done = saved_form(settings, progress);
+  done["made"] = version_of(made);
+  return write(done_path(), done);
+}
+
+std::optional<RunProgress> ProgressFile::finished(const std::string& settings, const std::string& made) const {
+  auto text = read_whole_file(done_path(), kMostBytes);
+  const auto read = text.ok() ? read_json(*text) : Result<nlohmann::json>(nlohmann::json());
+  const nlohmann::json done = read.ok() ? *read : nlohmann::json();
+  const nlohmann::json now = version_of(made);
+  try {
+    if (done.at("format") != kFormat || done.at("settings") != nlohmann::json::parse(settings)) return std::nullopt;
+    if (now.is_null() || done.at("made") != now) return std::nullopt;
+    return progress_of(done);
+  } catch (const nlohmann::json::exception&) {
+    return std::nullopt;
+  }
 }
 
 void ProgressFile::forget() const {

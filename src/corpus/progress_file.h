@@ -31,6 +31,10 @@ class ProgressFile {
   [[nodiscard]] Result<std::optional<RunProgress>> load(const std::string& settings) const;
   /// Replace what was saved, at once.
   [[nodiscard]] Status save(const std::string& settings, const RunProgress& progress) const;
+  /// Note, as OUTPUT.done, of which settings a finished output is. \param made  A file of it.
+  [[nodiscard]] Status finish(const std::string& settings, const RunProgress& progress, const std::string& made) const;
+  /// Return what finish() noted, if it is of these settings and `made` is there as it was then.
+  [[nodiscard]] std::optional<RunProgress> finished(const std::string& settings, const std::string& made) const;
   /// Forget what was saved.
   void forget() const;
   /// Remove it and its lock: the output is whole.
@@ -38,8 +42,9 @@ class ProgressFile {
   [[nodiscard]] const std::string& path() const { return path_; }
 
  private:
-  ProgressFile(std::string path, int lock) : path_(std::move(path)), lock_(lock) {}
-  std::string path_;
+  ProgressFile(std::string output, int lock) : output_(std::move(output)), path_(output_ + ".progress"), lock_(lock) {}
+  [[nodiscard]] std::string done_path() const { return output_ + ".done"; }
+  std::string output_, path_;
   int lock_;
 };
 

@@ -44,7 +44,15 @@ Result<std::unique_ptr<TokenRun>> TokenRun::begin(const std::string& to, const T
   } else {
     HEADRACE_ASSIGN(before, file.load(settings));
   }
+  const std::string made = token_files::last_file(format, to);
+  const std::optional<RunProgress> done = before ? std::nullopt : file.finished(settings, made);
   std::unique_ptr<TokenRun> run(new TokenRun(to, std::move(file), std::move(settings), options));
+  if (done && !options.restart) {
+    run->progress_ = *done;
+    run->is_finished_ = true;
+    run->file_.remove();
+    return run;
+  }
   run->width_ = width;
   run->end_of_text_ = writer.end_of_text;
   run->saved_ns_ = now_ns();
@@ -111,6 +119,7 @@ Status TokenRun::save() {
 }
 
 Status TokenRun::finish() {
+  if (is_finished_) return {};
   if (progress_.tokens == 0) {
     output_.reset();
     token_files::remove_unfinished(output_format(options_.format), to_);
@@ -120,6 +129,7 @@ Status TokenRun::finish() {
   }
   HEADRACE_TRY(save());
   HEADRACE_TRY(output_->finish());
+  HEADRACE_TRY(file_.finish(settings_, progress_, token_files::last_file(output_format(options_.format), to_)));
   file_.remove();
   token_files::remove_unfinished(output_format(options_.format), to_);
   return {};

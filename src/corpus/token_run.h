@@ -19,8 +19,8 @@ namespace headrace::corpora {
 /// Threads: one at a time.
 class TokenRun {
  public:
-  /// Begin, or go on with what an earlier process left. Errors: kInvalidArgument  something is at `to`, another process
-  /// writes it, or it is of other settings; those of writing.
+  /// Begin, or go on with what an earlier process left, which may be the whole. Errors: kInvalidArgument  something is
+  /// at `to`, another process writes it, or it is of other settings; those of writing.
   static Result<std::unique_ptr<TokenRun>> begin(const std::string& to, const Tokenizer& tokenizer,
                                                  const TokenizeOptions& options, std::string settings);
   /// Write a piece. Saves how far it is where the last time was long ago.
@@ -45,7 +45,8 @@ class TokenRun {
   RunProgress progress_;
   std::vector<std::byte> numbers_;
   std::uint64_t saved_ns_ = 0;
-  bool is_sound_ = true;  ///< False while the output and `progress_` may say different things.
+  bool is_finished_ = false;  ///< An earlier call has done it all.
+  bool is_sound_ = true;      ///< False while the output and `progress_` may say different things.
 };
 
 /// Return the ids' type, their end and the tokenizer's name as writers take them.

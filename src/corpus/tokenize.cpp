@@ -12,50 +12,78 @@
 #include "base/parallel.h"
 #include "corpus/corpus_files.h"
 #include "corpus/token_run.h"
+#include "corpus/whole_text.h"
 #include "dataset/token_numbers.h"
 #include "storage/file_system.h"
+#include "storage/fingerprint.h"
 
 namespace headrace {
 namespace corpora {
 namespace {
 
-constexpr std::size_t kPieceBytes = std::size_t{1} << 20;
-/// What a piece holds at once: its text, and ids of which there may be one for a byte.
-constexpr std::size_t kPieceCost = 6 * kPieceBytes;
-/// What a thread keeps: words that it learned, a parser.
-constexpr std::size_t kThreadCost = std::size_t{80} << 20;
-constexpr std::size_t kFilesCost = std::size_t{16} << 20;
+constexpr std::uint64_t kPieceCost = kPieceCostPerByte * kPieceBytes;
+/// What a thread learns of words, at most, and what a pool of few pieces and long lines is worth of it.
+constexpr std::uint64_t kThreadBytes = std::uint64_t{80} << 20, kShareOfThreads = 8;
+constexpr std::uint64_t kFilesCost = std::uint64_t{12} << 20;  // what is read ahead, and what the output buffers
+constexpr std::uint64_t kLeastPieces = 2, kPiecesPerThread = 4;
+constexpr std::uint64_t kLongLines = std::uint64_t{1} << 30;  // where no memory is given
 
 struct Means {
   MemoryReservation memory;
-  std::size_t pieces = 0, most_piece_bytes = 0;
+  std::uint64_t pool_bytes = 0;    ///< For pieces.
+  std::uint64_t thread_bytes = 0;  ///< For what each thread learns.
   int threads = 0;
 };
 
-/// Divides the memory: threads first, then pieces between them. Long lines may take an eighth of all.
-Result<Means> means_of(const TokenizeOptions& options) {
+/// Divides the memory: what threads need, then pieces and long lines, then what threads can use. \param words_bytes
+/// What each thread has of the vocabulary in any case.
+Result<Means> means_of(const TokenizeOptions& options, std::uint64_t words_bytes) {
   const auto process = MemoryBudget::process();
-  const std::uint64_t memory = options.memory_bytes > 0 ? options.memory_bytes : process->free_bytes();
-  const auto budget = process->child("tokenize", memory);
   Means means;
   means.threads = options.threads > 0 ? static_cast<int>(options.threads) : usable_cpu_count();
-  const auto cost = [&](int threads, std::size_t pieces) {
-    return static_cast<std::uint64_t>(threads) * kThreadCost + pieces * kPieceCost + kFilesCost;
+  const auto usual = static_cast<std::uint64_t>(means.threads) * (kThreadBytes + kPiecesPerThread * kPieceCost);
+  const std::uint64_t memory =
+      options.memory_bytes > 0 ? options.memory_bytes : std::min(process->free_bytes(), usual + kLongLines);
+  const auto budget = process->child("tokenize", memory);
+  const auto least = [&](int threads) {
+    return static_cast<std::uint64_t>(threads) * words_bytes + kLeastPieces * kPieceCost + kFilesCost;
   };
-  while (means.threads > 1 && cost(means.threads, 2) > memory) --means.threads;
-  means.pieces = 4 * static_cast<std::size_t>(means.threads) + 2;
-  while (means.pieces > 2 && cost(means.threads, means.pieces) > memory) --means.pieces;
-  HEADRACE_ASSIGN(means.memory, budget->try_reserve(MemoryTag::kScratch, cost(means.threads, means.pieces)));
-  means.most_piece_bytes = std::max<std::size_t>(8 * kPieceBytes, memory / 8);
+  while (means.threads > 1 && least(means.threads) > memory) --means.threads;
+  auto reserved = budget->try_reserve(MemoryTag::kScratch, std::max(least(means.threads), budget->free_bytes()));
+  if (!reserved.ok())
+    return std::move(
+        reserved.error().with_hint(fmt::format("It needs at least {} with this tokenizer: memory=\"{}MiB\".",
+                                               format_bytes(least(means.threads)), (least(means.threads) >> 20) + 1)));
+  const auto threads = static_cast<std::uint64_t>(means.threads);
+  const std::uint64_t held = reserved->bytes();
+  means.thread_bytes = std::clamp(held / kShareOfThreads / threads, words_bytes, std::max(words_bytes, kThreadBytes));
+  if (held < threads * means.thread_bytes + kLeastPieces * kPieceCost + kFilesCost) means.thread_bytes = words_bytes;
+  means.pool_bytes = held - kFilesCost - threads * means.thread_bytes;
+  means.memory = std::move(*reserved);
   return means;
 }
 
-Result<PieceReader> open_pieces(const CorpusFile& file, const TextEncoder& encoder, std::size_t most_bytes) {
+/// Open the reader of a file. A document that is the whole file is looked at first where damaged ones are left out:
+/// what was written of one could not be taken back.
+Result<PieceReader> open_pieces(const CorpusFile& file, const TextEncoder& encoder, BadText bad_text) {
   HEADRACE_ASSIGN(auto opened, FileSystem::of(file.path).open(file.path));
+  if (const auto change = describe_change(file.fingerprint, opened->fingerprint()))
+    return std::move(Error(ErrorCode::kFileChanged, "the file changed while it was in use: " + *change)
+                         .with_file(file.path)
+                         .with_stage("open")
+                         .with_hint("Begin anew: restart=True, --restart."));
   HEADRACE_ASSIGN(auto stream, text_files::TextStream::open(std::move(opened)));
+  std::string left_out;
+  if (file.kind == TextKind::kWhole && bad_text == BadText::kSkip) {
+    HEADRACE_ASSIGN(const auto damage, damage_of_text(*stream));
+    if (damage) left_out = damage->message();
+    HEADRACE_ASSIGN(stream, text_files::TextStream::open(FileSystem::of(file.path).known(file.path, file.fingerprint)));
+  }
   PieceReader::LastCut last_cut;
   if (file.kind == TextKind::kWhole) last_cut = [&encoder](std::string_view text) { return encoder.last_cut(text); };
-  return PieceReader(std::move(stream), std::move(last_cut), kPieceBytes, most_bytes);
+  PieceReader reader(std::move(stream), std::move(last_cut), kPieceBytes);
+  if (!left_out.empty()) reader.leave_out(std::move(left_out));
+  return reader;
 }
 
 Result<TokenizeResult> tokenize_files(const std::vector<std::string>& paths, const std::string& to,
@@ -63,13 +91,14 @@ Result<TokenizeResult> tokenize_files(const std::vector<std::string>& paths, con
   const std::uint64_t began_ns = now_ns();
   HEADRACE_ASSIGN(const std::vector<CorpusFile> files, corpus_files(paths, options.document));
   HEADRACE_ASSIGN(std::string settings, settings_text(files, tokenizer, options));
-  HEADRACE_ASSIGN(Means means, means_of(options));
+  TextEncoder cutter(tokenizer);
+  HEADRACE_ASSIGN(Means means, means_of(options, cutter.limit_memory(0)));
   std::vector<PieceEncoder> encoders;
   for (int i = 0; i < means.threads; ++i) {
     HEADRACE_ASSIGN(PieceEncoder encoder, PieceEncoder::make(tokenizer, options));
+    encoder.limit_memory(means.thread_bytes);
     encoders.push_back(std::move(encoder));
   }
-  const TextEncoder cutter(tokenizer);
   HEADRACE_ASSIGN(const auto run, TokenRun::begin(to, tokenizer, options, std::move(settings)));
   TokenizeResult result;
   result.resumed_bytes = run->progress().text_bytes;
@@ -80,8 +109,8 @@ Result<TokenizeResult> tokenize_files(const std::vector<std::string>& paths, con
     if (!options.progress || options.progress(before[file] + piece.end_stored_offset, before.back())) return {};
     return Error(ErrorCode::kCancelled, "stopped; the same call goes on from here");
   };
-  const OpenPieces open = [&](const CorpusFile& file) { return open_pieces(file, cutter, means.most_piece_bytes); };
-  PieceSchedule schedule(files, run->progress().place, means.pieces, open, take);
+  const OpenPieces open = [&](const CorpusFile& file) { return open_pieces(file, cutter, options.bad_text); };
+  PieceSchedule schedule(files, run->progress().place, means.pool_bytes, open, take);
   Status status = run_parallel(means.threads, "tokenize", [&](int i, const std::stop_token&) {
     return schedule.work(encoders[static_cast<std::size_t>(i)]);
   });
@@ -117,9 +146,14 @@ Result<TokenizeEstimate> estimate(const std::vector<std::string>& paths, const T
   const std::size_t samples = std::min(files.size(), kSampledFiles);
   for (std::size_t i = 0; i < samples; ++i) {
     const CorpusFile& file = files[i * files.size() / samples];
-    HEADRACE_ASSIGN(PieceReader reader, open_pieces(file, cutter, std::size_t{1} << 30));
+    HEADRACE_ASSIGN(PieceReader reader, open_pieces(file, cutter, BadText::kReplace));
     const std::uint64_t began_ns = now_ns();
-    HEADRACE_ASSIGN(const TextPiece piece, reader.next());
+    const std::uint64_t most = MemoryBudget::process()->free_bytes() / kPieceCostPerByte;
+    HEADRACE_ASSIGN(const auto read, reader.next([&](std::size_t bytes) {
+      return bytes <= most ? PieceReader::Room::kYes : PieceReader::Room::kLater;
+    }));
+    if (!read) continue;  // what it is says the work itself
+    const TextPiece& piece = *read;
     EncodedPiece encoded = encoder.encode(file, piece);
     if (encoded.error) return std::move(*encoded.error);
     time_ns += now_ns() - began_ns;

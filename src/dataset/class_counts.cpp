@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <bit>
 #include <cmath>
 #include <cstring>
 #include <type_traits>
@@ -14,6 +15,7 @@
 #include "base/packed.h"
 #include "base/page_buffer.h"
 #include "base/parallel.h"
+#include "base/unplanned_memory.h"
 #include "dataset/kept_facts.h"
 #include "dataset/verbs/map_fields.h"
 #include "dataset/volume_grid.h"
@@ -23,6 +25,23 @@ namespace headrace {
 namespace {
 
 constexpr std::string_view kFormat = "classes 1";  // of what is kept
+constexpr std::uint64_t kUsualBlock = 16;          // voxels a side
+constexpr std::uint64_t kManyBlocks = 1 << 21;     // from here on blocks are larger: each takes up to 44 bytes a class
+constexpr std::uint64_t kMostBlocksOfVolume = std::uint64_t{1} << 32;  // their numbers have 32 bits
+
+std::uint64_t num_blocks(const Source& volumes, const Axes& block, std::size_t rank) {
+  std::uint64_t sum = 0;
+  for (const SourceFile& volume : volumes.files) {
+    std::uint64_t blocks = 1;
+    for (std::size_t a = 0; a < rank; ++a) blocks *= BalancedVisits::blocks_along(volume.extents[a], block[a]);
+    sum += blocks;
+  }
+  return sum;
+}
+
+Result<MemoryReservation> reserve_blocks(std::size_t blocks) {
+  return reserve_unplanned(MemoryTag::kIndex, blocks * sizeof(ClassBlocks::Block));
+}
 
 /// Blocks of one class in one volume.
 struct VolumeCounts {
@@ -121,7 +140,16 @@ class ColumnCount {
         counts.begin[a] = offset_of(f, a);
         blocks *= counts.along[a] = BalancedVisits::blocks_along(counts.extents[a], block_[a]);
       }
+      if (blocks > kMostBlocksOfVolume)
+        return std::move(
+            Error(ErrorCode::kOutOfBudget, fmt::format("its classes would be counted in {} blocks", blocks))
+                .with_file(volumes_.files[f].path)
+                .with_hint("Ask for larger patches, or cut the volume with region=."));
+      HEADRACE_ASSIGN(counts_memory_.emplace_back(),
+                      reserve_unplanned(MemoryTag::kIndex, blocks * sizeof(std::uint32_t) * classes_.size()));
       counts.voxels.resize(blocks);
+      const ScratchNeed need = reader(f).scratch_need(grid.cell[0]);
+      thread_bytes_ = std::max(thread_bytes_, 2 * need.out_bytes + 2 * need.filter_bytes);  // stored bytes, too
       grids_.push_back(grid);
       counts_.resize(classes_.size());
       for (auto& of_class : counts_) of_class.push_back(counts);
@@ -129,11 +157,29 @@ class ColumnCount {
     return {};
   }
 
+  /// \param threads  At most; fewer where their chunks would not fit the process's memory.
   Status run(int threads) {
+    const std::uint64_t fit = MemoryBudget::process()->free_bytes() / std::max<std::uint64_t>(thread_bytes_, 1);
+    threads = static_cast<int>(std::clamp<std::uint64_t>(fit, 1, static_cast<std::uint64_t>(threads)));
     return run_parallel(threads, "hr-classes", [&](int, const std::stop_token& stop) { return work(stop); });
   }
 
-  [[nodiscard]] const std::vector<VolumeCounts>& counts(std::size_t of_class) const { return counts_[of_class]; }
+  /// Return the blocks that have voxels of a class, and forget its counts. Errors: kOutOfBudget.
+  Result<ClassCount> take(std::size_t of_class) {
+    ClassCount made;
+    made.name = classes_[of_class]->name;
+    std::size_t found = 0;
+    for (const VolumeCounts& volume : counts_[of_class])
+      found += volume.voxels.size() - static_cast<std::size_t>(std::ranges::count(volume.voxels, 0U));
+    HEADRACE_ASSIGN(made.memory, reserve_blocks(found));
+    made.blocks.reserve(found);
+    for (std::uint32_t f = 0; f < counts_[of_class].size(); ++f) {
+      const std::vector<std::uint32_t> voxels = std::move(counts_[of_class][f].voxels);
+      for (std::size_t b = 0; b < voxels.size(); ++b)
+        if (voxels[b] > 0) made.blocks.push_back({f, static_cast<std::uint32_t>(b), voxels[b]});
+    }
+    return made;
+  }
   [[nodiscard]] std::size_t num_classes() const { return classes_.size(); }
   [[nodiscard]] const VoxelClass& of(std::size_t number) const { return *classes_[number]; }
 
@@ -174,7 +220,7 @@ class ColumnCount {
   static Status grow(PageBuffer& buffer, std::uint64_t bytes) {
     if (bytes <= buffer.size_bytes()) return {};
     buffer.reset();
-    HEADRACE_ASSIGN(buffer, PageBuffer::allocate(bytes));
+    HEADRACE_ASSIGN(buffer, unplanned_memory(MemoryTag::kScratch, bytes));
     return {};
   }
 
@@ -239,6 +285,8 @@ class ColumnCount {
   std::vector<CellGrid> grids_;
   std::vector<CountTask> tasks_;
   std::vector<std::vector<VolumeCounts>> counts_;  // of each class and volume
+  std::vector<MemoryReservation> counts_memory_;
+  std::uint64_t thread_bytes_ = 0;  // that a thread decodes with
   std::atomic<std::size_t> next_{0};
 };
 
@@ -261,10 +309,17 @@ std::string packed(const ClassBlocks& blocks) {
   return out.take();
 }
 
-std::optional<ClassBlocks> unpacked(const std::string& bytes, const std::string& name) {
+/// Return what packed() wrote; nullopt: it is damaged, or there is no memory for it.
+std::optional<ClassCount> unpacked(const std::string& bytes, const std::string& name) {
   PackedReader in(bytes);
-  ClassBlocks made{name, {}};
-  for (std::size_t n = in.count(); in.ok() && n > 0; --n) {
+  ClassCount made;
+  made.name = name;
+  std::size_t n = in.count();
+  auto memory = reserve_blocks(n);
+  if (!memory.ok()) return std::nullopt;
+  made.memory = std::move(*memory);
+  made.blocks.reserve(n);
+  for (; in.ok() && n > 0; --n) {
     const auto volume = static_cast<std::uint32_t>(in.number_up_to(~std::uint32_t{0}));
     const auto number = static_cast<std::uint32_t>(in.number_up_to(~std::uint32_t{0}));
     made.blocks.push_back({volume, number, in.number()});
@@ -275,10 +330,24 @@ std::optional<ClassBlocks> unpacked(const std::string& bytes, const std::string&
 
 }  // namespace
 
-Result<std::vector<ClassBlocks>> count_classes(const Source& volumes, std::span<const VoxelClass> classes,
-                                               const Axes& block, int threads) {
+Axes class_block(std::span<const std::uint64_t> patch, const Source& volumes) {
+  Axes block{}, most{};
+  for (std::size_t a = 0; a < patch.size(); ++a) {
+    block[a] = std::clamp<std::uint64_t>(std::bit_floor(patch[a] / 4), 1, kUsualBlock);
+    most[a] = std::max(patch[a] / 2, std::min(patch[a], kUsualBlock));
+  }
+  for (bool grown = true; grown && num_blocks(volumes, block, patch.size()) > kManyBlocks;) {
+    grown = false;
+    for (std::size_t a = 0; a < patch.size(); ++a)
+      if (block[a] * 2 <= most[a]) block[a] *= 2, grown = true;
+  }
+  return block;
+}
+
+Result<std::vector<ClassCount>> count_classes(const Source& volumes, std::span<const VoxelClass> classes,
+                                              const Axes& block, int threads) {
   if (threads == 0) threads = static_cast<int>(usable_cpu_count());
-  std::vector<ClassBlocks> made(classes.size());
+  std::vector<ClassCount> made(classes.size());
   for (std::size_t column = 0; column < volumes.columns->size(); ++column) {
     const bool asked = std::ranges::any_of(classes, [&](const VoxelClass& c) { return c.column == column; });
     if (!asked) continue;
@@ -299,10 +368,8 @@ Result<std::vector<ClassBlocks>> count_classes(const Source& volumes, std::span<
     HEADRACE_TRY(count.prepare());
     HEADRACE_TRY(count.run(threads));
     for (std::size_t c = 0; c < count.num_classes(); ++c) {
-      ClassBlocks& to = made[static_cast<std::size_t>(&count.of(c) - classes.data())];
-      for (std::uint32_t f = 0; f < count.counts(c).size(); ++f)
-        for (std::uint32_t b = 0; b < count.counts(c)[f].voxels.size(); ++b)
-          if (const std::uint32_t n = count.counts(c)[f].voxels[b]; n > 0) to.blocks.push_back({f, b, n});
+      ClassCount& to = made[static_cast<std::size_t>(&count.of(c) - classes.data())];
+      HEADRACE_ASSIGN(to, count.take(c));
       kept.keep(key_of(volumes, count.of(c), block), packed(to));
     }
   }

@@ -14,7 +14,7 @@
 namespace headrace {
 namespace {
 
-constexpr std::uint64_t kRowsReadAtOnce = 1 << 18;
+constexpr std::uint64_t kReadAtOnceBytes = 8 << 20;
 
 /// Rows that are there already: pieces have nothing to read, and decoding is a pointer.
 class MemoryArray final : public ArrayReader {
@@ -75,9 +75,12 @@ std::shared_ptr<const Source> rows_in_memory(const Dataset& data, std::span<cons
   std::vector<std::uint64_t> order(rows.size());
   std::iota(order.begin(), order.end(), std::uint64_t{0});
   if (!std::ranges::is_sorted(rows)) std::ranges::sort(order, {}, [&](std::uint64_t place) { return rows[place]; });
+  std::uint64_t row_bytes = 1;
+  for (const StoredColumn& column : *source.columns) row_bytes += column.row_bytes();
+  const std::uint64_t at_once = std::max<std::uint64_t>(kReadAtOnceBytes / row_bytes, 1);
   for (std::size_t next = 0; next < order.size();) {
     const std::uint64_t first = rows[order[next]];
-    const std::uint64_t count = std::min(kRowsReadAtOnce, data.size() - first);
+    const std::uint64_t count = std::min(at_once, data.size() - first);
     const Batch some = data.slice(first, count, go_on);
     for (; next < order.size() && rows[order[next]] < first + count; ++next)
       for (std::size_t c = 0; c < columns.size(); ++c) {

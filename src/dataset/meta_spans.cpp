@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <map>
 #include <numeric>
+#include <set>
 #include <string_view>
 #include <tuple>
 #include <utility>
@@ -31,8 +32,10 @@ struct Span {
 class FileNumbers {
  public:
   FileNumbers(const Dataset& data, const std::string& pattern) : data_(data) {
-    for (const FileEntry& file : data.files())
+    for (const FileEntry& file : data.files()) {
       paths_.push_back(std::filesystem::absolute(file.path).lexically_normal().string());
+      folders_.insert(std::filesystem::path(file.path).parent_path());
+    }
     const std::size_t open = pattern.find('{'), close = pattern.find('}');
     if (open == std::string::npos || close == std::string::npos || close < open ||
         pattern.find('{', open + 1) != std::string::npos)
@@ -77,13 +80,14 @@ class FileNumbers {
     }
     if (found) return found;
     std::error_code ignored;
-    for (const FileEntry& file : data_.files())
-      if (fs::exists(fs::path(file.path).parent_path() / name, ignored)) return kOtherFile;
+    for (const fs::path& folder : folders_)
+      if (fs::exists(folder / name, ignored)) return kOtherFile;
     return std::nullopt;
   }
 
   const Dataset& data_;
-  std::vector<std::string> paths_;  // of its files, absolute
+  std::vector<std::string> paths_;           // of its files, absolute
+  std::set<std::filesystem::path> folders_;  // that they are in
   std::string before_, after_;
   int digits_ = 0;
   std::map<std::int64_t, std::optional<std::uint32_t>> known_;

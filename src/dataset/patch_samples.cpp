@@ -4,7 +4,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <limits>
 #include <optional>
@@ -27,7 +26,6 @@ namespace {
 /// Neighbours of a grid share cells, and decode them once where they are shuffled together; but few homes mix badly.
 constexpr std::uint64_t kHomeBytes = 4 << 20, kLeastHomes = 64;
 constexpr std::uint64_t kMostHomes = std::uint64_t{1} << 31, kHomesOfDrawn = 1 << 22;
-constexpr std::uint64_t kMostBlock = 16;        // voxels a side in which classes are counted
 constexpr std::uint64_t kMostVisits = 1 << 24;  // 16 bytes each
 constexpr std::uint64_t kMostStarts = std::numeric_limits<std::int64_t>::max();
 
@@ -44,8 +42,7 @@ class PatchMaker final : public SampleMaker {
   PatchMaker(PatchOptions options, const Source& volumes)
       : options_(std::move(options)), overlaps_(may_overlap(options_, volumes)) {
     if (options_.balance.empty()) return;
-    for (std::size_t a = 0; a < options_.shape.size(); ++a)
-      block_[a] = std::clamp<std::uint64_t>(std::bit_floor(options_.shape[a] / 4), 1, kMostBlock);
+    block_ = class_block(options_.shape, volumes);
     classes_ = count_classes(volumes, classes_of(volumes), block_).value();
     for (const ClassBlocks& one : classes_)
       if (one.blocks.empty())
@@ -392,8 +389,8 @@ class PatchMaker final : public SampleMaker {
 
   const PatchOptions options_;
   const bool overlaps_;
-  Axes block_{};                      // voxels of a block in which classes are counted
-  std::vector<ClassBlocks> classes_;  // by number of file
+  Axes block_{};                     // voxels of a block in which classes are counted
+  std::vector<ClassCount> classes_;  // by number of file
 };
 
 }  // namespace

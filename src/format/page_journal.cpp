@@ -8,16 +8,16 @@
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <vector>
 
 #include "base/crc32c.h"
+#include "storage/whole_file.h"
 
 namespace headrace {
 namespace {
 
 constexpr std::string_view kMagic = "HRPAGES1";
+constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 30;
 
 void put(std::string& out, std::uint64_t number) {
   for (int i = 0; i < 8; ++i) out += static_cast<char>(number >> (8 * i) & 0xFF);
@@ -87,12 +87,7 @@ Status write_journal(const std::string& path, const PageJournal& journal) {
 }
 
 Result<PageJournal> read_journal(const std::string& path) {
-  std::error_code ignored;
-  if (!std::filesystem::exists(path, ignored))
-    return Error(ErrorCode::kNotFound, "no such file").with_file(path).with_stage("read");
-  std::ifstream file(path, std::ios::binary);
-  const std::string bytes((std::istreambuf_iterator<char>(file)), {});
-  if (!file) return Error(ErrorCode::kReadFailed, "the journal cannot be read").with_file(path).with_stage("read");
+  HEADRACE_ASSIGN(const std::string bytes, read_whole_file(path, kMostBytes));
   Parser parser{bytes};
   PageJournal journal;
   const bool ours = parser.take(kMagic.size()) == kMagic;

@@ -8,6 +8,7 @@
 #include <filesystem>
 
 #include "base/memory_limits.h"
+#include "base/number_text.h"
 #include "base/philox.h"
 #include "cache/host_arena.h"
 #include "storage/file_system.h"
@@ -69,9 +70,8 @@ std::string host_key(const CacheOrigin& origin) {
 double keep_share() {
   const char* const text = std::getenv("HEADRACE_KEEP_SHARE");
   if (!text) return KeepPolicy::kShare;
-  char* end = nullptr;
-  const double share = std::strtod(text, &end);
-  return end != text && *end == 0 && share >= 0 ? share : KeepPolicy::kShare;
+  const std::optional<double> share = number_of(text);
+  return share && *share >= 0 ? *share : KeepPolicy::kShare;
 }
 
 }  // namespace

@@ -95,29 +95,35 @@ bool FdPool::evict_one() {
   return false;
 }
 
+void FdPool::make_room() {
+  while (open_.size() + num_opening_ >= limit_ && evict_one()) {
+  }
+}
+
 Result<int> FdPool::pin_slow(PooledFd& file) {
-  const std::lock_guard guard(mutex_);
+  const std::lock_guard opening(file.opening_);
+  std::unique_lock guard(mutex_);
   if (file.state_.load(std::memory_order_relaxed) & PooledFd::kOpen) {  // another thread opened it meanwhile
     file.state_.fetch_add(1, std::memory_order_acquire);
     return file.fd_;
   }
-  while (open_.size() >= limit_ && evict_one()) {
-  }
+  make_room();
+  ++num_opening_;
   for (;;) {
+    guard.unlock();
     bool out_of_descriptors = false;
     auto fd = file.open_descriptor(out_of_descriptors);
-    if (fd.ok()) {
-      publish(file, *fd, 1);
-      return *fd;
-    }
-    if (!out_of_descriptors || !evict_one()) return std::move(fd.error());
+    guard.lock();
+    if (!fd.ok() && out_of_descriptors && evict_one()) continue;
+    --num_opening_;
+    if (fd.ok()) publish(file, *fd, 1);
+    return fd;
   }
 }
 
 void FdPool::adopt(PooledFd& file, int fd) {
   const std::lock_guard guard(mutex_);
-  while (open_.size() >= limit_ && evict_one()) {
-  }
+  make_room();
   publish(file, fd, 0);
 }
 

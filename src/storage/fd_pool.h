@@ -1,7 +1,8 @@
 // FdPool: how many descriptors local files keep open at once. 660 files work where 64 may be open.
 //
-// A read pins its file's descriptor with one atomic add and unpins it with another; only opening and closing take the
-// pool's lock. When the pool is full the clock hand closes a descriptor that is not pinned and was not used lately.
+// A read pins its file's descriptor with one atomic add and unpins it with another. Opening takes the file's own lock,
+// so that slow opens of different files run side by side; the pool's lock is held for its list alone. When the pool is
+// full the clock hand closes a descriptor that is not pinned and was not used lately.
 #pragma once
 
 #include <atomic>
@@ -21,15 +22,19 @@ class PooledFd {
 
  protected:
   friend class FdPool;
-  /// Called under the pool's lock. kReadFailed with errno EMFILE/ENFILE goes through `out_of_descriptors`.
+  /// Called under opening(). kReadFailed with errno EMFILE/ENFILE goes through `out_of_descriptors`.
   virtual Result<int> open_descriptor(bool& out_of_descriptors) = 0;
+  /// Called under the pool's lock.
   virtual void close_descriptor(int fd) = 0;
+  /// The lock under which the descriptor of this file is opened, or replaced while it is pinned.
+  [[nodiscard]] ForkSafeMutex& opening() { return opening_; }
 
  private:
   static constexpr std::uint64_t kOpen = std::uint64_t{1} << 32;  // the low half counts pins
   std::atomic<std::uint64_t> state_{0};
   std::atomic<bool> used_{false};
-  int fd_ = -1;  // written under the pool's lock while not open; published by kOpen
+  ForkSafeMutex opening_;  // taken before the pool's lock
+  int fd_ = -1;            // written under the pool's lock while not open; published by kOpen
 };
 
 class FdPool {
@@ -70,18 +75,18 @@ class FdPool {
 
   [[nodiscard]] std::size_t limit() const { return limit_; }
   [[nodiscard]] std::size_t num_open() const;
-  /// The lock under which descriptors are opened, closed and replaced.
-  [[nodiscard]] ForkSafeMutex& lock() { return mutex_; }
 
  private:
   Result<int> pin_slow(PooledFd& file);
   void publish(PooledFd& file, int fd, std::uint64_t pins);
   bool evict_one();
+  void make_room();
 
   const std::size_t limit_;
   mutable ForkSafeMutex mutex_;
   std::vector<PooledFd*> open_;
   std::size_t hand_ = 0;
+  std::size_t num_opening_ = 0;  // files that pin_slow() opens just now
 };
 
 }  // namespace headrace

@@ -156,9 +156,9 @@ void LocalFile::close_descriptor(int fd) {
   calls_.close(fd);
 }
 
-Status LocalFile::reopen_stale(int fd) const {
+Status LocalFile::reopen_stale(int fd) {
   // Other threads may be reading from `fd`: it is not closed but made to refer to the file that was opened anew.
-  const std::lock_guard guard(pool_.lock());
+  const std::lock_guard guard(opening());
   bool out_of_descriptors = false;
   HEADRACE_ASSIGN(const int fresh, open_same(out_of_descriptors));
   const int done = calls_.replace(fresh, fd);
@@ -168,7 +168,7 @@ Status LocalFile::reopen_stale(int fd) const {
   return {};
 }
 
-Status LocalFile::read_pinned(int fd, std::uint64_t offset, std::span<std::byte> out) const {
+Status LocalFile::read_pinned(int fd, std::uint64_t offset, std::span<std::byte> out) {
   std::size_t retries = 0;
   while (!out.empty()) {
     const ssize_t got = calls_.pread(fd, out.data(), std::min(out.size(), kMaxCallBytes), static_cast<off_t>(offset));
@@ -201,7 +201,7 @@ Status LocalFile::read_at(std::uint64_t offset, std::span<std::byte> out) const 
   if (out.empty()) return {};
   auto& self = const_cast<LocalFile&>(*this);  // the descriptor is a cache, not part of the value
   HEADRACE_ASSIGN(const int fd, pool_.pin(self));
-  Status status = read_pinned(fd, offset, out);
+  Status status = self.read_pinned(fd, offset, out);
   FdPool::unpin(self);
   if (!status.ok()) status.error().with_bytes({offset, out.size()});
   return status;

@@ -46,8 +46,8 @@ class LocalFile final : public RandomAccessFile, private PooledFd {
   void close_descriptor(int fd) override;
   /// Open the path and check that it still is the same file.
   Result<int> open_same(bool& out_of_descriptors) const;
-  Status reopen_stale(int fd) const;
-  Status read_pinned(int fd, std::uint64_t offset, std::span<std::byte> out) const;
+  Status reopen_stale(int fd);
+  Status read_pinned(int fd, std::uint64_t offset, std::span<std::byte> out);
   Status check_same(const FileFingerprint& now) const;
   Error changed(const std::string& what) const;
   Error failed(const char* call, int error_number) const;

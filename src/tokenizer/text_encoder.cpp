@@ -73,6 +73,12 @@ TextEncoder::~TextEncoder() = default;
 TextEncoder::TextEncoder(TextEncoder&&) noexcept = default;
 TextEncoder& TextEncoder::operator=(TextEncoder&&) noexcept = default;
 
+std::size_t TextEncoder::limit_memory(std::size_t bytes) {
+  impl_->learned->most_bytes = bytes;
+  if (impl_->learned->words.bytes() > bytes) impl_->learned->words = {};  // what others have learned before
+  return impl_->tokenizer->encoder.least_bytes();
+}
+
 void TextEncoder::encode(std::string_view text, std::vector<std::uint32_t>& ids) {
   if (text.size() > kMostTextBytes)
     throw std::move(Error(ErrorCode::kInvalidArgument, fmt::format("a text has {} bytes", text.size()))

@@ -36,6 +36,8 @@ struct Tokenizer::Impl {
     return std::make_unique<tokenizing::LearnedWords>();
   }
   void give(std::unique_ptr<tokenizing::LearnedWords> words) const {
+    if (words->most_bytes < tokenizing::LearnedWords::kUsualBytes)
+      words->words = {}, words->most_bytes = words->kUsualBytes;
     for (auto* buffer : {&words->tokens, &words->ids})
       if (buffer->capacity() > kMostKept) *buffer = {};  // of a text without words, or one that could not be cut
     const std::lock_guard lock(mutex);

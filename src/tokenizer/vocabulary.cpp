@@ -33,6 +33,10 @@ class TextHash {
 Status place_token(Vocabulary& vocabulary, const std::string& bytes, std::uint32_t id) {
   if (id >= kMostIds)
     return Error(ErrorCode::kUnsupported, fmt::format("id {} is above the largest that is taken, 2^24 - 1", id));
+  // A table by id: one far beyond the others would take its memory for nothing.
+  constexpr std::size_t kHoles = std::size_t{1} << 20;
+  if (const std::size_t words = vocabulary.ids.size() + vocabulary.added.size(); id >= kHoles + 4 * words)
+    return Error(ErrorCode::kUnsupported, fmt::format("id {} is far beyond its {} words", id, words));
   if (vocabulary.tokens.size() <= id) vocabulary.tokens.resize(id + 1);
   std::optional<std::string>& token = vocabulary.tokens[id];
   if (token && *token != bytes)
@@ -67,13 +71,16 @@ std::string hash_of(const Vocabulary& vocabulary, const std::vector<NamedMerge>&
 
 Status complete(Vocabulary& vocabulary, const std::vector<NamedMerge>& merges) {
   for (const auto& [bytes, id] : vocabulary.ids) HEADRACE_TRY(place_token(vocabulary, bytes, id));
+  std::unordered_map<std::string_view, std::size_t> by_text;
+  std::unordered_map<std::uint32_t, std::size_t> by_id;
   for (std::size_t i = 0; i < vocabulary.added.size(); ++i) {
     const AddedWord& word = vocabulary.added[i];
     if (word.text.empty()) return Error(ErrorCode::kCorruptData, fmt::format("added word {} is empty", i));
-    for (std::size_t k = 0; k < i; ++k)
-      if (vocabulary.added[k].text == word.text || vocabulary.added[k].id == word.id)
-        return Error(ErrorCode::kCorruptData, fmt::format("two added words, \"{}\" and \"{}\", share a text or id {}",
-                                                          vocabulary.added[k].text, word.text, word.id));
+    const std::size_t same =
+        std::min(by_text.try_emplace(word.text, i).first->second, by_id.try_emplace(word.id, i).first->second);
+    if (same != i)
+      return Error(ErrorCode::kCorruptData, fmt::format("two added words, \"{}\" and \"{}\", share a text or id {}",
+                                                        vocabulary.added[same].text, word.text, word.id));
     HEADRACE_TRY(place_token(vocabulary, word.text, word.id));
   }
   for (int byte = 0; byte < 256; ++byte) {

@@ -20,7 +20,7 @@ const std::uint8_t* bytes_of(const std::string& text) {
 WordEncoder::WordEncoder(const Vocabulary& vocabulary)
     : vocabulary_(vocabulary),
       merger_(vocabulary.byte_ids, vocabulary.pairs, vocabulary.ids),
-      first_words_(vocabulary.ids.size(), std::max(WordTable::kMostWords, vocabulary.ids.size() * 2)) {
+      first_words_(vocabulary.ids.size()) {
   std::vector<std::pair<std::uint32_t, std::span<const std::uint8_t>>> words;  // by id: the first ones are met most
   for (const auto& [bytes, id] : vocabulary.ids)
     if (!bytes.empty() && bytes.size() <= kMostWordBytes)
@@ -34,6 +34,7 @@ WordEncoder::WordEncoder(const Vocabulary& vocabulary)
     encode_word(word, tokens);
     first_words_.put(key, word, tokens);
   }
+  first_words_.leave_room();  // a table that is full from the start would be made anew for each word
 }
 
 void WordEncoder::encode_word(std::span<const std::uint8_t> word, std::vector<std::uint32_t>& out) const {
@@ -47,6 +48,12 @@ void WordEncoder::encode_word(std::span<const std::uint8_t> word, std::vector<st
   merger_.merge(word, out);
 }
 
+void WordEncoder::begin(LearnedWords& learned) const {
+  learned.words = {};  // before there is another
+  learned.words = first_words_.copy();
+  if (learned.most_bytes < LearnedWords::kUsualBytes) learned.words.limit(learned.most_bytes);
+}
+
 std::uint32_t* WordEncoder::look_further(std::span<const std::uint8_t> word, const WordKey& key, std::uint64_t hash,
                                          LearnedWords& learned, std::uint32_t* out) const {
   const WordEntry* entry = learned.words.find(key, hash);
@@ -54,7 +61,7 @@ std::uint32_t* WordEncoder::look_further(std::span<const std::uint8_t> word, con
   learned.merged.clear();
   encode_word(word, learned.merged);
   if (entry == nullptr && word.size() <= kMostWordBytes) {
-    if (learned.words.full()) learned.words = first_words_.copy();
+    if (learned.words.full()) begin(learned);
     learned.words.put(key, word, learned.merged);
   }
   return std::copy(learned.merged.begin(), learned.merged.end(), out);
@@ -98,7 +105,7 @@ std::uint32_t* WordEncoder::encode_chunk(const std::uint8_t* p, const std::uint8
 
 void WordEncoder::encode(const std::uint8_t* p, const std::uint8_t* stop, const std::uint8_t* end,
                          LearnedWords& learned, std::vector<std::uint32_t>& out, WordScan scan) const {
-  if (learned.words.empty()) learned.words = first_words_.copy();
+  if (learned.words.empty()) begin(learned);
   while (p < stop) {
     const std::span ends = find_word_ends(vocabulary_.grammar, scan, p, stop, end, learned.ends);
     const std::size_t bytes = ends.back();

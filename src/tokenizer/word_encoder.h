@@ -14,7 +14,9 @@ namespace headrace::tokenizing {
 
 /// What a thread has learned, on top of the vocabulary's words, and its buffers. Bounded: see WordTable.
 struct LearnedWords {
-  WordTable words = {};  ///< Empty until a WordEncoder takes it, whose it is from then on.
+  static constexpr std::size_t kUsualBytes = std::size_t{80} << 20;
+  std::size_t most_bytes = kUsualBytes;  ///< Of `words`, but for those of the vocabulary.
+  WordTable words = {};                  ///< Empty until a WordEncoder takes it, whose it is from then on.
   std::vector<std::uint32_t> ends = {}, tokens = {}, merged = {}, ids = {};
 };
 
@@ -30,12 +32,16 @@ class WordEncoder {
   void encode(const std::uint8_t* p, const std::uint8_t* stop, const std::uint8_t* end, LearnedWords& learned,
               std::vector<std::uint32_t>& out, WordScan scan = WordScan::kBest) const;
 
+  /// Return what LearnedWords hold at least.
+  [[nodiscard]] std::size_t least_bytes() const { return first_words_.least_bytes(); }
+
   /// Merge one word without any table: the truth that tables repeat.
   void encode_word(std::span<const std::uint8_t> word, std::vector<std::uint32_t>& out) const;
 
  private:
   std::uint32_t* encode_chunk(const std::uint8_t* p, const std::uint8_t* end, std::span<const std::uint32_t> ends,
                               LearnedWords& learned, std::uint32_t* out) const;
+  void begin(LearnedWords& learned) const;
   std::uint32_t* look_further(std::span<const std::uint8_t> word, const WordKey& key, std::uint64_t hash,
                               LearnedWords& learned, std::uint32_t* out) const;
 

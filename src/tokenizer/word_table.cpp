@@ -26,8 +26,22 @@ WordTable WordTable::copy() const {
   std::copy_n(memory_.data(), memory_.size_bytes(), made.memory_.data());
   made.words_ = words_;
   made.most_words_ = most_words_;
+  made.most_elsewhere_ = most_elsewhere_;
   made.elsewhere_ = elsewhere_;
   return made;
+}
+
+std::size_t WordTable::least_bytes() const {
+  const std::size_t lines = std::bit_ceil(words_ + words_ / 4 + 8);
+  return lines * sizeof(WordLine) * 3 / 2 + 2 * elsewhere_.size() * sizeof(std::uint32_t);
+}
+
+void WordTable::limit(std::size_t bytes) {
+  const std::size_t spare = bytes - std::min(bytes, least_bytes());
+  // What is spare goes to both, as in a table without a limit; a table that grows holds the old one, too.
+  const std::size_t more_lines = spare / 2 / (sizeof(WordLine) * 3 / 2), least = words_ + words_ / 4 + 8;
+  most_words_ = std::min(most_words_, std::max(least, std::bit_floor(std::bit_ceil(least) + more_lines)));
+  most_elsewhere_ = std::min(most_elsewhere_, 2 * elsewhere_.size() + spare / 4 / sizeof(std::uint32_t));
 }
 
 void WordTable::put(const WordKey& key, std::span<const std::uint8_t> word, std::span<const std::uint32_t> tokens) {

@@ -1,6 +1,7 @@
 // A table of words and their tokens: what most of a text consists of is looked up, not merged.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -44,7 +45,19 @@ class WordTable {
   /// True before anything was put there: then nothing may be asked of it.
   [[nodiscard]] bool empty() const { return lines_ == nullptr; }
   /// True where another word ought not to be put; it has to be replaced then.
-  [[nodiscard]] bool full() const { return words_ >= most_words_ || elsewhere_.size() >= kMostElsewhere; }
+  [[nodiscard]] bool full() const { return words_ >= most_words_ || elsewhere_.size() >= most_elsewhere_; }
+  /// Be full before it takes more than so many bytes, also while it grows; a quarter more words than now have room in
+  /// any case. least_bytes() is what that needs.
+  void limit(std::size_t bytes);
+  [[nodiscard]] std::size_t least_bytes() const;
+  [[nodiscard]] std::size_t bytes() const {
+    return memory_.size_bytes() + elsewhere_.capacity() * sizeof(std::uint32_t);
+  }
+  /// Let it be full with as much again as it has now, or with what is usual.
+  void leave_room() {
+    most_words_ = std::max(most_words_, 2 * words_);
+    most_elsewhere_ = std::max(most_elsewhere_, 2 * elsewhere_.size());
+  }
   [[nodiscard]] std::size_t words() const { return words_; }
 
   /// Return the first place where a word may be, in lines(); the next ones follow.
@@ -89,7 +102,7 @@ class WordTable {
 
   PageBuffer memory_;
   WordLine* lines_ = nullptr;
-  std::size_t mask_ = 0, words_ = 0, most_words_ = kMostWords;
+  std::size_t mask_ = 0, words_ = 0, most_words_ = kMostWords, most_elsewhere_ = kMostElsewhere;
   std::vector<std::uint32_t> elsewhere_;  // and four more at its end, which copies of four may read
 };
 

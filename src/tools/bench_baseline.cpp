@@ -3,10 +3,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <fstream>
-#include <iterator>
-
 #include "base/read_json.h"
+#include "storage/whole_file.h"
 #include "tools/bench_report.h"
 #include "tools/text_table.h"
 
@@ -14,19 +12,12 @@ namespace headrace {
 namespace {
 
 constexpr double kToldPercent = 10;  // named as slower where no limit was given: less comes and goes by itself
-constexpr std::streamoff kMaxBytes = 64 << 20;
+constexpr std::uint64_t kMaxBytes = 64 << 20;
 
 Json load_baseline(const std::string& path) {
-  std::ifstream stream(path, std::ios::binary | std::ios::ate);
-  if (!stream)
-    throw Error(ErrorCode::kNotFound, "the baseline cannot be read")
-        .with_file(path)
-        .with_hint("Name a file that `headrace bench --json > FILE` or --save wrote.");
-  if (stream.tellg() > kMaxBytes)
-    throw Error(ErrorCode::kInvalidArgument, "too large for measurements of headrace bench").with_file(path);
-  stream.seekg(0);
-  const std::string text{std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
-  auto read = read_json<Json>(text);
+  auto text = read_whole_file(path, kMaxBytes);
+  if (!text.ok()) throw text.error().with_hint("Name a file that `headrace bench --json > FILE` or --save wrote.");
+  auto read = read_json<Json>(*text);
   Json bench = read.ok() ? std::move(*read) : Json();
   if (Status status = summarise_bench(bench); !status.ok()) throw status.error().with_file(path);
   return bench;

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/number_text.h"
 #include "tools/yaml_values.h"
 
 namespace headrace {
@@ -100,14 +101,10 @@ Status read_patches(const YamlNode& node, const std::string& key, PatchOptions& 
   };
   keys["fill"] = [&](const YamlNode& n, const std::string& k) -> Status {
     HEADRACE_ASSIGN(const std::string text, as_text(n, k));
-    std::size_t used = 0;
-    try {
-      patches.fill = std::stod(text, &used);
-    } catch (const std::exception&) {
-      used = 0;
-    }
-    return used == text.size() && used > 0 ? Status()
-                                           : bad(n, k, fmt::format("a number is expected, '{}' was found", text));
+    const std::optional<double> number = number_of(text.starts_with('+') ? text.substr(1) : text);
+    if (!number) return bad(n, k, fmt::format("a number is expected, '{}' was found", text));
+    patches.fill = *number;
+    return {};
   };
   keys["small"] = [&](const YamlNode& n, const std::string& k) {
     return read_word<bool>(n, k, {{"error", false}, {"skip", true}}, patches.skip_small);

@@ -6,12 +6,11 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <optional>
 #include <set>
 
 #include "loader/options_table.h"
+#include "storage/whole_file.h"
 #include "tools/patches_section.h"
 #include "tools/run_file_paths.h"
 #include "tools/text_config.h"
@@ -203,17 +202,11 @@ Result<std::string> read_text(const std::string& path) {
   std::error_code failed;
   if (std::filesystem::is_directory(path, failed))
     return Error(ErrorCode::kInvalidArgument, "this is a directory, a run file is expected");
-  std::ifstream stream(path, std::ios::binary | std::ios::ate);
-  if (!stream) {
-    if (std::filesystem::exists(path, failed)) return Error(ErrorCode::kPermission, "this run file may not be read");
-    return Error(ErrorCode::kNotFound, "there is no such run file");
-  }
-  const std::streamoff size = stream.tellg();
-  if (size > kMaxFileBytes)
-    return Error(ErrorCode::kInvalidArgument, fmt::format("{} bytes are too many for a run file", size));
-  stream.seekg(0);
-  std::string text{std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
-  if (stream.bad()) return Error(ErrorCode::kReadFailed, "reading the run file failed");
+  auto text = read_whole_file(path, kMaxFileBytes);
+  if (text.ok()) return text;
+  if (text.error().code() == ErrorCode::kNotFound) return Error(ErrorCode::kNotFound, "there is no such run file");
+  if (text.error().code() == ErrorCode::kPermission)
+    return Error(ErrorCode::kPermission, "this run file may not be read");
   return text;
 }
 

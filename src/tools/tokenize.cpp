@@ -40,11 +40,15 @@ std::string estimate_text(const TokenizeEstimate& about, const std::string& to) 
 
 std::string done_text(const TokenizeResult& done, const std::string& to, TokenFormat format, std::uint64_t vocab_size) {
   const std::uint64_t fresh = done.text_bytes - std::min(done.text_bytes, done.resumed_bytes);
-  std::string text =
-      fmt::format("DONE  {} tokens of {} in {}, {}: {} of text in {}, {:.1f} MB/s.\n", number_text(done.tokens),
-                  counted(done.documents, "document"), to, counted(done.files, "file"), format_bytes(fresh),
-                  time_text(done.seconds), static_cast<double>(fresh) / 1e6 / std::max(done.seconds, 1e-9));
-  if (done.resumed_bytes > 0)
+  std::string text;
+  if (done.resumed_bytes > 0 && fresh == 0)
+    text = fmt::format("DONE  {} tokens of {} in {}, by an earlier call: nothing was left to do.\n",
+                       number_text(done.tokens), counted(done.documents, "document"), to);
+  else
+    text = fmt::format("DONE  {} tokens of {} in {}, {}: {} of text in {}, {:.1f} MB/s.\n", number_text(done.tokens),
+                       counted(done.documents, "document"), to, counted(done.files, "file"), format_bytes(fresh),
+                       time_text(done.seconds), static_cast<double>(fresh) / 1e6 / std::max(done.seconds, 1e-9));
+  if (done.resumed_bytes > 0 && fresh > 0)
     text += fmt::format("      {} of text had been done by an earlier call.\n", format_bytes(done.resumed_bytes));
   if (done.skipped_documents > 0)
     text += fmt::format("SKIPPED  {} left out, the first: {}\n", counted(done.skipped_documents, "document"),

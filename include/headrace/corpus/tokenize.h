@@ -74,7 +74,7 @@ TokenizeEstimate estimate_tokenize(const std::vector<std::string>& paths, const 
 /// Write the tokens of text files: .txt and others as text, .jsonl, .ndjson and .json with an object a line, each also
 /// with .gz or .zst behind. Files and documents keep their order; the output is the same for any number of threads.
 /// While it works, `to` is called TO.unfinished, and TO.progress says how far it is: the same call after a kill goes on
-/// there. \param to  As for TokenWriter.
+/// there. TO.done notes what was finished, and the same call does nothing then. \param to  As for TokenWriter.
 /// Throws kInvalidArgument: something is at `to`, or an unfinished output of other settings; kCorruptData: damaged
 /// text, JSON or compression, with the file and the line; kUnsupported: files of another kind; kOutOfBudget: a line or
 /// a document that cannot be divided is larger than the memory; kWriteFailed; kFileChanged; kCancelled.

@@ -103,6 +103,9 @@ class TextEncoder {
   TextEncoder(TextEncoder&&) noexcept;
   TextEncoder& operator=(TextEncoder&&) noexcept;
 
+  /// Keep what is learned of words within so many bytes, of some 80 MiB that it may be. \return What it takes in any
+  /// case: the vocabulary's own words.
+  std::size_t limit_memory(std::size_t bytes);
   /// Append the tokens of a text. Throws kInvalidArgument: a text of 4 GiB or more.
   void encode(std::string_view text, std::vector<std::uint32_t>& ids);
   /// Return the last place, other than its start and its end, where a text may be divided, so that the tokens of both

@@ -10,6 +10,7 @@
 
 #include "base/fork_safe_mutex.h"
 #include "base/page_buffer.h"
+#include "base/unplanned_memory.h"
 #include "codec/codec.h"
 #include "codec/coded_bytes.h"
 #include "format/parquet/column_description.h"
@@ -19,7 +20,6 @@
 #include "format/parquet/page_values.h"
 #include "format/parquet/page_walk.h"
 #include "format/parquet/stored_page.h"
-#include "format/parquet/unplanned_scratch.h"
 
 namespace headrace::parquet {
 namespace {
@@ -158,16 +158,17 @@ class ColumnArray final : public ArrayReader {
     auto read = read_dictionary_page(group, *table->dictionary);
     HEADRACE_TRY(check_unchanged());
     if (!read.ok()) return std::move(read.error().with_bytes(*table->dictionary).with_stage("dictionary"));
-    auto made = std::make_shared<const Dictionary>(std::move(*read));
-    DictionaryCache::process().keep(this, group, made);
-    return std::shared_ptr<const Dictionary>(std::move(made));
+    return DictionaryCache::process().keep(this, group, std::make_shared<const Dictionary>(std::move(*read)));
   }
   [[nodiscard]] Result<Dictionary> read_dictionary_page(std::size_t group, ByteRange place) const {
-    HEADRACE_ASSIGN(const PageBuffer stored, unplanned_scratch(place.size));
+    HEADRACE_ASSIGN(const PageBuffer stored, unplanned_memory(MemoryTag::kScratch, place.size));
     HEADRACE_TRY(opened_->file->read_at(place.offset, stored.bytes()));
     HEADRACE_ASSIGN(const StoredPage page, open_page(stored.bytes()));
     HEADRACE_TRY(check_decoded_size(codec(group) != nullptr, page.header));
-    HEADRACE_ASSIGN(const PageBuffer decoded, unplanned_scratch(page.header.decoded_bytes));
+    PageBuffer decoded;
+    if (codec(group) != nullptr) {
+      HEADRACE_ASSIGN(decoded, unplanned_memory(MemoryTag::kScratch, page.header.decoded_bytes));
+    }
     HEADRACE_ASSIGN(const std::span<const std::byte> body, decompress(codec(group), page, decoded.bytes()));
     return headrace::parquet::read_dictionary(column_, page.header, body);
   }
@@ -235,7 +236,7 @@ class ColumnArray final : public ArrayReader {
 
   static Result<std::span<std::byte>> scratch_of(std::span<std::byte> planned, std::uint64_t bytes, PageBuffer& large) {
     if (planned.size() >= bytes) return planned;
-    HEADRACE_ASSIGN(large, unplanned_scratch(bytes));
+    HEADRACE_ASSIGN(large, unplanned_memory(MemoryTag::kScratch, bytes));
     return large.bytes();
   }
 

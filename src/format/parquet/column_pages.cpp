@@ -40,6 +40,10 @@ Result<PageTable> walk_pages(const RandomAccessFile& file, ByteRange range, Page
   return walk.take();
 }
 
+PageUnit unit_of(const LeafColumn& column) {
+  return column.is_list() ? PageUnit::kListEntries : PageUnit::kRows;
+}
+
 /// Why the pages of a chunk cannot be read; empty: they can, as far as the footer says.
 std::string chunk_refusal(const LeafColumn& column, const ColumnChunk& chunk) {
   if (std::string refusal = storage_refusal(chunk); !refusal.empty()) return refusal;
@@ -105,31 +109,24 @@ Error placed(Error error, const OpenParquet& opened, const std::string& field) {
 Result<PageTable> walk_chunk(const OpenParquet& opened, const LeafColumn& column, std::size_t group) {
   const ColumnChunk& chunk = opened.chunk(group, column);
   HEADRACE_ASSIGN(const ByteRange range, chunk_range(chunk, opened.file->size()));
-  const PageUnit unit = column.is_list() ? PageUnit::kListEntries : PageUnit::kRows;
-  return walk_pages(*opened.file, range, PageWalk(range, chunk.num_values, unit));
+  return walk_pages(*opened.file, range, PageWalk(range, chunk.num_values, unit_of(column)));
 }
 
 Result<PageHeader> first_page(const OpenParquet& opened, const LeafColumn& column, std::size_t group) {
   const ColumnChunk& chunk = opened.chunk(group, column);
   HEADRACE_ASSIGN(const ByteRange range, chunk_range(chunk, opened.file->size()));
-  std::uint64_t offset = chunk.data_page_offset;
-  for (std::uint64_t guess = 256;; guess *= 8) {
-    if (offset < range.offset || offset >= range.end()) return corrupt("its first page is not among its pages");
-    const std::uint64_t size = std::min(guess, range.end() - offset);
-    std::vector<std::byte> bytes(static_cast<std::size_t>(size));
-    HEADRACE_TRY(opened.file->read_at(offset, bytes));
-    HEADRACE_ASSIGN(const std::optional<PageHeader> header, parse_page_header(bytes));
-    if (header && !header->is_data()) {  // some writers let the data's offset be the dictionary's
-      offset += header->page_bytes();
-      guess = 32;
-      continue;
-    }
-    if (header) {
-      HEADRACE_TRY(check_decoded_size(chunk.codec != 0, *header));
-      return *header;
-    }
-    if (size < guess || guess > 1 << 20) return corrupt("the header of its first page ends in the middle");
+  const std::uint64_t begin = chunk.data_page_offset;  // some writers let it be the dictionary's
+  if (begin < range.offset || begin >= range.end()) return corrupt("its first page is not among its pages");
+  PageWalk walk({begin, range.end() - begin}, chunk.num_values, unit_of(column));
+  std::vector<std::byte> bytes;
+  while (walk.table().pages.empty() && walk.needs()) {
+    bytes.resize(static_cast<std::size_t>(walk.needs()->size));
+    HEADRACE_TRY(opened.file->read_at(walk.needs()->offset, bytes));
+    HEADRACE_TRY(walk.push(bytes));
   }
+  if (walk.table().pages.empty()) return corrupt("it has no page of values");
+  HEADRACE_TRY(check_decoded_size(chunk.codec != 0, walk.last_header()));
+  return walk.last_header();
 }
 
 }  // namespace headrace::parquet

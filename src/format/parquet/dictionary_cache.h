@@ -13,7 +13,8 @@
 namespace headrace::parquet {
 
 /// Dictionaries by (array, row group), those used last. What is lost is read again.
-/// Threads: all members from any thread. Memory: charged to the process's budget, and given back when it runs short.
+/// Threads: all members from any thread. Memory: each dictionary holds its own part of the process's budget; those that
+/// no page is decoded with are given back when it runs short.
 class DictionaryCache final : public Reclaimable {
  public:
   /// The one of the process.
@@ -21,7 +22,9 @@ class DictionaryCache final : public Reclaimable {
 
   /// Return a dictionary that was kept; null: it is not there.
   std::shared_ptr<const Dictionary> find(const void* array, std::size_t row_group);
-  void keep(const void* array, std::size_t row_group, const std::shared_ptr<const Dictionary>& dictionary);
+  /// Keep a dictionary, the last one whatever its size. \return What is kept: that of a thread that was first.
+  std::shared_ptr<const Dictionary> keep(const void* array, std::size_t row_group,
+                                         std::shared_ptr<const Dictionary> dictionary);
   /// Forget all of an array that is closed.
   void forget(const void* array);
 
@@ -33,8 +36,9 @@ class DictionaryCache final : public Reclaimable {
     const void* array;
     std::size_t row_group;
     std::shared_ptr<const Dictionary> dictionary;
-    MemoryReservation reservation;
+    [[nodiscard]] bool is_idle() const { return dictionary.use_count() == 1; }
   };
+  void drop(std::list<Entry>::iterator entry, std::list<Entry>& dropped);
   mutable ForkSafeMutex mutex_;
   std::list<Entry> entries_;  // the one used last first
   std::uint64_t bytes_ = 0;

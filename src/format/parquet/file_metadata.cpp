@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 
 #include "format/parquet/compact_reader.h"
 
@@ -16,7 +17,13 @@ using Kind = Meaning::Kind;
 constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 62;  // offsets and sizes add up without overflow
 constexpr std::uint64_t kMostNodes = 1 << 20;
 constexpr std::size_t kMostLevels = 100;
-constexpr std::uint64_t kMostPathFactor = 256;  // bytes of the leaves' paths for a byte of the footer
+// Bytes of the leaves' paths for a byte of the footer. Where there are row groups the footer has each path once in
+// each.
+constexpr std::uint64_t kMostPathFactor = 8, kPathSlackBytes = 1 << 20;
+// What describes a column once it is open, beside its path and the copies of that.
+constexpr std::uint64_t kLeafBytes = 1024, kPathCopies = 3;
+
+using Charge = std::function<void(std::uint64_t bytes)>;
 
 Meaning::Unit read_unit(CompactReader& in) {
   constexpr std::array units{Meaning::Unit::kNone, Meaning::Unit::kMillis, Meaning::Unit::kMicros,
@@ -230,12 +237,15 @@ ColumnChunk read_chunk(CompactReader& in) {
   return chunk;
 }
 
-RowGroup read_row_group(CompactReader& in, std::size_t num_leaves) {
+/// \param charge  What is called with the bytes that the group will take, before it has them.
+RowGroup read_row_group(CompactReader& in, std::size_t num_leaves, const Charge& charge) {
   RowGroup group;
-  group.columns.reserve(num_leaves);
   in.read_struct([&](int id, Type type) {
     if (id == 1)
       in.read_list(type, Type::kStruct, [&](std::size_t i) {
+        if (i == 0) charge(num_leaves * sizeof(ColumnChunk));
+        if (!in.ok()) return;
+        if (i == 0) group.columns.reserve(num_leaves);
         if (i >= num_leaves)
           return in.fail(fmt::format("a row group with more than the schema's {} columns", num_leaves));
         group.columns.push_back(read_chunk(in));
@@ -251,11 +261,11 @@ RowGroup read_row_group(CompactReader& in, std::size_t num_leaves) {
 
 /// The tree must have as many nodes as it says. \param most_path_bytes  Of all leaves: a long name of a group is in the
 /// path of each leaf below, so that a small footer could ask for memory by the square of its size.
-Status check_tree(const std::vector<SchemaNode>& schema, std::uint64_t most_path_bytes, std::size_t& leaves) {
+Status check_tree(const std::vector<SchemaNode>& schema, std::uint64_t most_path_bytes, std::size_t& leaves,
+                  std::uint64_t& path_bytes) {
   if (schema.empty() || !schema[0].is_group) return Error(ErrorCode::kCorruptData, "its schema has no root");
   std::vector<std::uint32_t> open{1};   // nodes that are still to come, for each level
   std::vector<std::uint64_t> paths{0};  // and bytes of the path down to it
-  std::uint64_t path_bytes = 0;
   for (const SchemaNode& node : schema) {
     while (!open.empty() && open.back() == 0) open.pop_back(), paths.pop_back();
     if (open.empty()) return Error(ErrorCode::kCorruptData, "its schema has nodes below no group");
@@ -302,14 +312,24 @@ Status check_places(const FileMetadata& file) {
 Result<FileMetadata> parse_file_metadata(std::span<const std::byte> bytes) {
   CompactReader in(bytes);
   FileMetadata file;
-  Status tree;
+  Status tree, memory;
+  const Charge charge = [&](std::uint64_t more) {
+    if (memory = file.memory.add(more); !memory.ok()) in.fail("there is no memory for it");
+  };
   bool has_schema = false;
   in.read_struct([&](int id, Type type) {
     switch (id) {
       case 2:
         if (has_schema) in.fail("a second schema");
-        in.read_list(type, Type::kStruct, [&](std::size_t) { file.schema.push_back(read_node(in)); });
-        if (in.ok()) tree = check_tree(file.schema, bytes.size() * kMostPathFactor, file.num_leaves);
+        in.read_list(type, Type::kStruct, [&](std::size_t) {
+          file.schema.push_back(read_node(in));
+          charge(sizeof(SchemaNode) + file.schema.back().name.size());
+        });
+        if (in.ok()) {
+          std::uint64_t path_bytes = 0;
+          tree = check_tree(file.schema, bytes.size() * kMostPathFactor + kPathSlackBytes, file.num_leaves, path_bytes);
+          charge(file.num_leaves * kLeafBytes + kPathCopies * path_bytes);
+        }
         if (!tree.ok()) in.fail(tree.error().message());
         has_schema = true;
         return true;
@@ -319,7 +339,7 @@ Result<FileMetadata> parse_file_metadata(std::span<const std::byte> bytes) {
       case 4:
         if (!has_schema) in.fail("row groups before the schema");
         in.read_list(type, Type::kStruct,
-                     [&](std::size_t) { file.row_groups.push_back(read_row_group(in, file.num_leaves)); });
+                     [&](std::size_t) { file.row_groups.push_back(read_row_group(in, file.num_leaves, charge)); });
         return true;
       case 6:
         file.created_by = in.binary(type);
@@ -331,6 +351,7 @@ Result<FileMetadata> parse_file_metadata(std::span<const std::byte> bytes) {
         return false;
     }
   });
+  if (!memory.ok()) return std::move(memory.error());
   if (!in.ok()) return Error(ErrorCode::kCorruptData, "the footer is damaged: " + in.error());
   if (!has_schema) return Error(ErrorCode::kCorruptData, "the footer is damaged: it has no schema");
   HEADRACE_TRY(check_places(file));

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "base/unplanned_memory.h"
 
 namespace headrace::parquet {
 
@@ -89,6 +90,9 @@ struct RowGroup {
 };
 
 struct FileMetadata {
+  /// What it and the descriptions of its columns take. A few bytes of a footer may announce thousands; an ordinary one
+  /// takes less than what is free, and no part of a budget.
+  GrowingReservation memory{MemoryTag::kIndex, std::uint64_t{256} << 10};
   std::vector<SchemaNode> schema;  ///< The root first.
   std::size_t num_leaves = 0;
   std::uint64_t num_rows = 0;
@@ -98,7 +102,7 @@ struct FileMetadata {
 };
 
 /// Read the footer's structure. Errors: kCorruptData  it is damaged or contradicts itself, such as by columns that lie
-/// in each other.
+/// in each other; kOutOfBudget.
 Result<FileMetadata> parse_file_metadata(std::span<const std::byte> bytes);
 
 /// Return the name of a compression that the footer has the number of: "SNAPPY"; "codec 9" if it is not known.

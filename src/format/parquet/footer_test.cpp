@@ -167,7 +167,7 @@ TEST(ParquetFooter, MemoryForNamesFollowsFromTheFootersSize) {
       out.long_number(3, 0);
     };
   };
-  EXPECT_EQ(tree_error(leaves_below(1000, 2000)), "");
+  EXPECT_EQ(tree_error(leaves_below(500, 2000)), "");
   expect_tree_error(leaves_below(20'000, 20'000), "far too many columns repeat");
 }
 

@@ -143,11 +143,14 @@ TEST(ListColumns, LengthsAreReadOnceFromTheSmallestColumn) {
   file->reset();
   ASSERT_TRUE(reader->open_array("x.c").ok());
   EXPECT_EQ(file->num_reads(), 1U);
-  // Damage in b is named as such, whatever is opened.
+  // Damage in b is an error of b's: the others have levels of their own.
   const auto spoilt = write_lists(lists, [](std::size_t, std::size_t leaf, std::vector<TestEntry>& entries) {
     if (leaf == 1) entries[0].repetition = 1;
   });
-  const Error error = open_list(spoilt, "x.a").error();
+  EXPECT_TRUE(open_list(spoilt, "x.a").ok());
+  const auto opened = open_list(spoilt, "x.b");
+  ASSERT_FALSE(opened.ok());
+  const Error& error = opened.error();
   EXPECT_EQ(error.code(), ErrorCode::kCorruptData);
   EXPECT_EQ(error.message(), "a row group that begins in the middle of a list");
   EXPECT_EQ(error.field(), "x.b");

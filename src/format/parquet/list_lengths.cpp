@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "base/page_buffer.h"
+#include "base/unplanned_memory.h"
 #include "codec/coded_bytes.h"
 #include "format/parquet/column_pages.h"
 #include "format/parquet/stored_page.h"
-#include "format/parquet/unplanned_scratch.h"
 
 namespace headrace::parquet {
 namespace {
@@ -27,7 +27,7 @@ class ForwardReader {
       there_ = {};
       if (buffer_.size_bytes() < size) {
         buffer_.reset();
-        HEADRACE_ASSIGN(buffer_, unplanned_scratch(size));
+        HEADRACE_ASSIGN(buffer_, unplanned_memory(MemoryTag::kScratch, size));
       }
       HEADRACE_TRY(file_.read_at(wanted.offset, buffer_.bytes().first(static_cast<std::size_t>(size))));
       there_ = {wanted.offset, size};
@@ -62,8 +62,7 @@ class ChunkCount {
       HEADRACE_TRY(walk_.push(header));
       if (walk_.table().pages.size() == page_) continue;
       const ByteRange place = walk_.table().pages[page_].place;
-      if (Status counted = count_page(place, header); !counted.ok())
-        return std::move(counted.error().with_bytes(place));
+      if (Status counted = count_page(place); !counted.ok()) return std::move(counted.error().with_bytes(place));
       ++page_;
     }
     return counter_.take();
@@ -72,14 +71,14 @@ class ChunkCount {
   [[nodiscard]] std::size_t page() const { return page_; }
 
  private:
-  Status count_page(ByteRange place, std::span<const std::byte> start) {
-    HEADRACE_ASSIGN(const std::optional<PageHeader> header, parse_page_header(start));
-    HEADRACE_TRY(check_decoded_size(codec_ != nullptr, *header));
-    if (header->kind != PageKind::kDataV2) return count_whole_page(place);
-    const ByteRange levels{place.offset + header->header_bytes, header->repetition_bytes + header->definition_bytes};
+  Status count_page(ByteRange place) {
+    const PageHeader& header = walk_.last_header();
+    HEADRACE_TRY(check_decoded_size(codec_ != nullptr, header));
+    if (header.kind != PageKind::kDataV2) return count_whole_page(place);
+    const ByteRange levels{place.offset + header.header_bytes, header.repetition_bytes + header.definition_bytes};
     HEADRACE_ASSIGN(const std::span<const std::byte> bytes, bytes_.at(levels));
-    HEADRACE_ASSIGN(const PageBytes page, divide_page(column_, *header, bytes));
-    return counter_.push(page, header->num_values);
+    HEADRACE_ASSIGN(const PageBytes page, divide_page(column_, header, bytes));
+    return counter_.push(page, header.num_values);
   }
   /// Levels of the first version are compressed with the values.
   Status count_whole_page(ByteRange place) {
@@ -87,7 +86,7 @@ class ChunkCount {
     HEADRACE_ASSIGN(const StoredPage stored, open_page(bytes));
     if (codec_ != nullptr && decoded_.size_bytes() < stored.header.decoded_bytes) {
       decoded_.reset();
-      HEADRACE_ASSIGN(decoded_, unplanned_scratch(stored.header.decoded_bytes));
+      HEADRACE_ASSIGN(decoded_, unplanned_memory(MemoryTag::kScratch, stored.header.decoded_bytes));
     }
     HEADRACE_ASSIGN(const std::span<const std::byte> body, decompress(codec_, stored, decoded_.bytes()));
     HEADRACE_ASSIGN(const PageBytes page, divide_page(column_, stored.header, body));
@@ -161,6 +160,13 @@ Result<std::shared_ptr<const ListLengths>> count_by(const OpenParquet& opened, c
   return std::shared_ptr<const ListLengths>(std::move(lists));
 }
 
+/// Count the lists of a column by its own levels, where those of a smaller one are damaged, which is not asked for.
+Result<std::shared_ptr<const ListLengths>> count_by_itself(const OpenParquet& opened, const LeafColumn& column) {
+  auto counted = count_by(opened, column);
+  if (!counted.ok()) return placed(std::move(counted.error()), opened, column.path);
+  return counted;  // and not kept for the others: they say for themselves whether they can be read
+}
+
 }  // namespace
 
 std::shared_ptr<const ListLengths> KnownLists::find(std::size_t node) const {
@@ -178,6 +184,8 @@ Result<std::shared_ptr<const ListLengths>> count_lists(const OpenParquet& opened
   if (auto known = opened.lists.find(column.list_node)) return known;
   const LeafColumn& by = smallest_column(opened, column);
   auto counted = count_by(opened, by);
+  if (!counted.ok() && &by != &column && counted.error().code() == ErrorCode::kCorruptData)
+    return count_by_itself(opened, column);
   if (!counted.ok()) return placed(std::move(counted.error()), opened, by.path);
   return opened.lists.keep(column.list_node, std::move(*counted));
 }

@@ -78,8 +78,10 @@ Result<std::optional<PageHeader>> parse_page_header(std::span<const std::byte> b
   CompactReader in(bytes);
   PageHeader header;
   bool described = false;
+  std::uint32_t required = 0;  // a bit each of the fields 1 to 3, without which zeros would be a page
   in.read_struct([&](int id, Type type) {
     if (id >= 5 && id <= 8 && type != Type::kStruct) in.fail("a page header without its kind's part");
+    if (id >= 1 && id <= 3) required |= 1U << id;
     switch (id) {
       case 1:
         header.kind = static_cast<PageKind>(count32(in, type, 255));
@@ -108,6 +110,7 @@ Result<std::optional<PageHeader>> parse_page_header(std::span<const std::byte> b
   });
   if (in.ended_early()) return std::optional<PageHeader>();
   if (!in.ok()) return corrupt("a page header is damaged: " + in.error());
+  if (required != 0b1110) return corrupt("a page header without the kind or the size of its page");
   if (!described && (header.is_data() || header.kind == PageKind::kDictionary))
     return corrupt("a page header does not describe its page");
   if (header.kind == PageKind::kDataV2 && (header.definition_bytes + header.repetition_bytes > header.stored_bytes ||

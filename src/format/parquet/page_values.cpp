@@ -6,6 +6,7 @@
 #include <array>
 #include <cstring>
 
+#include "base/unplanned_memory.h"
 #include "codec/coded_bytes.h"
 #include "codec/unshuffle.h"
 #include "format/parquet/conversion.h"
@@ -288,7 +289,8 @@ Result<Dictionary> read_dictionary(const LeafColumn& column, const PageHeader& h
   if (header.num_values > most) return too_few(most, header.num_values);
   Dictionary dictionary;
   dictionary.count = static_cast<std::size_t>(header.num_values);
-  dictionary.elements.resize(dictionary.count * column.row_bytes());
+  HEADRACE_ASSIGN(dictionary.elements,
+                  unplanned_memory(MemoryTag::kScratch, std::uint64_t{dictionary.count} * column.row_bytes()));
   HEADRACE_TRY(read_plain(column, body, {0, header.num_values}, dictionary.elements.data()));
   return dictionary;
 }

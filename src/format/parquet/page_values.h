@@ -4,8 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <vector>
 
+#include "base/page_buffer.h"
 #include "base/result.h"
 #include "format/parquet/leaf_column.h"
 #include "format/parquet/page_header.h"
@@ -15,8 +15,9 @@ namespace headrace::parquet {
 
 /// The elements that indices of a column chunk's pages stand for.
 struct Dictionary {
-  std::vector<std::byte> elements;  ///< row_bytes() of the column each.
+  PageBuffer elements;  ///< row_bytes() of the column each; of the process's budget.
   std::size_t count = 0;
+  [[nodiscard]] std::uint64_t charged_bytes() const { return elements.charged_bytes(); }
 };
 
 /// What is done where a row has no value.
@@ -32,7 +33,7 @@ Status read_elements(const LeafColumn& column, const PageHeader& header, const P
                      const Dictionary* dictionary, NullPolicy nulls, std::span<std::byte> out,
                      std::span<std::byte> spare);
 
-/// Decode the values of a dictionary page. Errors: kCorruptData, kUnsupported.
+/// Decode the values of a dictionary page. Errors: kCorruptData, kUnsupported, kOutOfBudget.
 Result<Dictionary> read_dictionary(const LeafColumn& column, const PageHeader& header, std::span<const std::byte> body);
 
 /// Return why pages of this encoding cannot be read for this column; empty: they can.

@@ -46,7 +46,8 @@ Status PageWalk::push(std::span<const std::byte> bytes) {
       return std::move(corrupt("a page header ends in the middle").with_bytes(asked));
     return need(asked.offset, asked.size * 8);
   }
-  return enter(**parsed);
+  last_ = **parsed;
+  return enter(last_);
 }
 
 Status PageWalk::enter(const PageHeader& header) {

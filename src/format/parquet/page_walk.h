@@ -49,6 +49,8 @@ class PageWalk {
   /// What was found so far.
   [[nodiscard]] const PageTable& table() const { return table_; }
   PageTable take() { return std::move(table_); }
+  /// The header that push() took last, of whatever page it is.
+  [[nodiscard]] const PageHeader& last_header() const { return last_; }
 
  private:
   Status need(std::uint64_t offset, std::uint64_t size);
@@ -58,6 +60,7 @@ class PageWalk {
   std::uint64_t num_values_, found_ = 0;
   PageUnit unit_;
   std::optional<ByteRange> needs_;
+  PageHeader last_;
   PageTable table_;
 };
 

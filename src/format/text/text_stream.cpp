@@ -52,7 +52,7 @@ bool ends_with_any(std::string_view name, std::span<const std::string_view> endi
 }
 
 Result<std::unique_ptr<TextStream>> TextStream::open(std::shared_ptr<const RandomAccessFile> file) {
-  std::array<std::byte, 8> head = {};
+  std::array<std::byte, 18> head = {};
   const std::size_t size = std::min<std::uint64_t>(file->size(), head.size());
   HEADRACE_TRY(file->read_at(0, std::span(head).first(size)));
   const std::string_view start = view_of(std::span(head).first(size)), name = file->name();
@@ -73,7 +73,10 @@ Result<std::unique_ptr<TextStream>> TextStream::open(std::shared_ptr<const Rando
   } else if (Status status = check_text(start); !status.ok()) {
     return std::move(status.error().with_file(name));
   }
-  return std::unique_ptr<TextStream>(new TextStream(std::move(file), std::move(decoder)));
+  const bool is_zstd = decoder && name.ends_with(".zst");
+  std::unique_ptr<TextStream> stream(new TextStream(std::move(file), std::move(decoder)));
+  if (is_zstd) stream->window_bytes_ = std::min<std::uint64_t>(zstd_window_bytes(head), kMostWindowBytes);
+  return stream;
 }
 
 Status TextStream::fill() {

@@ -37,6 +37,8 @@ class TextStream {
   /// Return how many bytes of the file were used for them.
   [[nodiscard]] std::uint64_t stored_offset() const { return stored_ - (pending_.size() - at_); }
   [[nodiscard]] const RandomAccessFile& file() const { return *file_; }
+  /// Return what the codec of its first member holds, beside kReadBytes.
+  [[nodiscard]] std::uint64_t window_bytes() const { return window_bytes_; }
 
  private:
   TextStream(std::shared_ptr<const RandomAccessFile> file, std::unique_ptr<StreamDecoder> decoder)
@@ -49,7 +51,7 @@ class TextStream {
   std::unique_ptr<StreamDecoder> decoder_;  ///< Null: as it lies.
   std::vector<std::byte> pending_;          ///< Read and not decoded yet.
   std::size_t at_ = 0;
-  std::uint64_t stored_ = 0, offset_ = 0;
+  std::uint64_t stored_ = 0, offset_ = 0, window_bytes_ = 0;
 };
 
 /// Return true if a name has one of these endings.

@@ -10,6 +10,7 @@
 #include "format/tokens/megatron_index.h"
 #include "format/tokens/output_formats.h"
 #include "format/tokens/output_place.h"
+#include "format/tokens/summed_sink.h"
 
 namespace headrace::token_files {
 namespace {
@@ -25,17 +26,17 @@ class FlatOutput : public TokenOutput {
   }
   Status resume(const nlohmann::json& checkpoint) {
     HEADRACE_ASSIGN(was_whole_, place_.take_back());
-    return numbers_.reopen(place_.working(), checkpoint.at("numbers_bytes").get<std::uint64_t>());
+    return numbers_.reopen(place_.working(), checkpoint.at("numbers"));
   }
   Status write(std::span<const std::byte> numbers) override { return numbers_.write(numbers); }
   Status end_document(std::uint64_t) override { return {}; }
   Status finish() override {
-    HEADRACE_TRY(numbers_.close());
+    HEADRACE_ASSIGN([[maybe_unused]] const std::uint32_t crc, numbers_.close());
     return place_.give();
   }
   Result<std::string> checkpoint() override {
-    HEADRACE_TRY(numbers_.save());
-    return nlohmann::json{{"numbers_bytes", numbers_.size()}}.dump();
+    HEADRACE_ASSIGN(const nlohmann::json numbers, numbers_.checkpoint());
+    return nlohmann::json{{"numbers", numbers}}.dump();
   }
 
   /// True if the file had its name when the work went on.
@@ -43,7 +44,7 @@ class FlatOutput : public TokenOutput {
 
  private:
   OutputPlace place_;
-  ByteSink numbers_;
+  SummedSink numbers_;
   bool was_whole_ = false;
 };
 
@@ -64,7 +65,7 @@ class MegatronOutput final : public FlatOutput {
     if (was_whole()) remove_quietly(index_.path());  // the other of the pair, if it came as far
     HEADRACE_TRY(index_.check_free());
     const auto documents = checkpoint.at("documents").get<std::uint64_t>();
-    HEADRACE_TRY(kept_lengths_.reopen(index_.working(), documents * sizeof(std::int32_t)));
+    HEADRACE_TRY(kept_lengths_.reopen(index_.working(), checkpoint.at("lengths")));
     lengths_.resize(documents);
     std::ifstream file(index_.working(), std::ios::binary);
     if (!file.read(reinterpret_cast<char*>(lengths_.data()), static_cast<std::streamsize>(documents * 4)))
@@ -84,8 +85,8 @@ class MegatronOutput final : public FlatOutput {
   }
   Result<std::string> checkpoint() override {
     HEADRACE_ASSIGN(const std::string numbers, FlatOutput::checkpoint());
-    HEADRACE_TRY(kept_lengths_.save());
     nlohmann::json state = nlohmann::json::parse(numbers);
+    HEADRACE_ASSIGN(state["lengths"], kept_lengths_.checkpoint());
     state["documents"] = lengths_.size();
     return state.dump();
   }
@@ -117,7 +118,7 @@ class MegatronOutput final : public FlatOutput {
   OutputPlace index_;
   const DType dtype_;
   std::vector<std::int32_t> lengths_;
-  ByteSink kept_lengths_;
+  SummedSink kept_lengths_;
 };
 
 }  // namespace

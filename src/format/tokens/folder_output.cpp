@@ -5,12 +5,12 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "base/crc32c.h"
 #include "format/npy/npy_header.h"
 #include "format/tokens/byte_sink.h"
 #include "format/tokens/file_checksum.h"
 #include "format/tokens/output_formats.h"
 #include "format/tokens/output_place.h"
+#include "format/tokens/summed_sink.h"
 
 namespace headrace::token_files {
 namespace {
@@ -20,43 +20,21 @@ class NumberFile {
  public:
   Status create(const std::string& path, DType dtype) {
     dtype_ = dtype;
-    HEADRACE_TRY(sink_.create(path));
-    return sink_.write(std::string_view(header(0)));  // as long as that of any number
+    return sink_.create(path, header(0));  // as long as that of any number
   }
-  /// Go on with a file that had this many bytes, header and all. Errors: kCorruptData  its numbers are others than
-  /// those of the checkpoint.
   Status reopen(const std::string& path, DType dtype, const nlohmann::json& checkpoint) {
     dtype_ = dtype;
-    const auto size = checkpoint.at("bytes").get<std::uint64_t>(), start = std::uint64_t{header(0).size()};
-    HEADRACE_TRY(sink_.reopen(path, size));
-    HEADRACE_ASSIGN(crc_, crc32c_of(path, start, size - std::min(size, start)));
-    const auto was = checkpoint.at("crc32c").get<std::uint32_t>();
-    return crc_ == was ? Status() : bytes_changed(path, crc_, was);
+    return sink_.reopen(path, checkpoint, header(0).size());
   }
-  Status write(std::span<const std::byte> numbers) {
-    crc_ = crc32c(numbers, crc_);
-    return sink_.write(numbers);
-  }
-  /// Bring what was written to the disk. \return What reopen() needs.
-  Result<nlohmann::json> checkpoint() {
-    HEADRACE_TRY(sink_.save());
-    return nlohmann::json{{"bytes", sink_.size()}, {"crc32c", crc_}};
-  }
+  Status write(std::span<const std::byte> numbers) { return sink_.write(numbers); }
+  Result<nlohmann::json> checkpoint() { return sink_.checkpoint(); }
   /// \return The checksum of the file.
-  Result<std::uint32_t> close(std::uint64_t numbers) {
-    const std::string whole = header(numbers);
-    if (whole.size() != header(0).size()) return Error(ErrorCode::kInternal, "a header grew beyond its place");
-    const std::uint64_t size = sink_.size() - whole.size();
-    HEADRACE_TRY(sink_.rewrite_start(whole));
-    HEADRACE_TRY(sink_.close());
-    return crc32c_combine(crc32c(std::as_bytes(std::span(whole))), crc_, size);
-  }
+  Result<std::uint32_t> close(std::uint64_t numbers) { return sink_.close(header(numbers)); }
 
  private:
   [[nodiscard]] std::string header(std::uint64_t numbers) const { return npy_header(dtype_, {{numbers}}); }
   DType dtype_ = {};
-  ByteSink sink_;
-  std::uint32_t crc_ = 0;  ///< CRC-32C of the numbers.
+  SummedSink sink_;
 };
 
 struct OpenShard {

@@ -47,11 +47,16 @@ Result<std::unique_ptr<TokenOutput>> resume_token_output(OutputFormat format, co
                                                          const std::string& checkpoint) {
   try {
     return open(format, path, std::move(manifest), shard_tokens, Unfinished::kKept, &checkpoint);
-  } catch (const nlohmann::json::exception& error) {
-    return std::move(Error(ErrorCode::kCorruptData, fmt::format("the checkpoint cannot be read: {}", error.what()))
+  } catch (const nlohmann::json::exception&) {
+    return std::move(Error(ErrorCode::kCorruptData, "what is said of the unfinished output lacks a part, or is damaged")
                          .with_file(path)
                          .with_hint("Begin anew: restart=True, --restart."));
   }
+}
+
+std::string last_file(OutputFormat format, const std::string& path) {
+  if (format == OutputFormat::kFolder) return path_in(without_slashes(path), TokenManifest::kFileName);
+  return format == OutputFormat::kRaw ? path : stem_of(path) + ".idx";
 }
 
 void remove_unfinished(OutputFormat format, const std::string& path) {

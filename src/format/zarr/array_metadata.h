@@ -33,8 +33,9 @@ struct ArrayMetadata {
   std::vector<std::uint64_t> chunk_shape;  ///< What is decoded at once: inside a shard, the inner chunks.
   std::optional<ShardForm> shards;         ///< Nullopt: each chunk is a file.
   npy::NpyType type;                       ///< What an element is, as it is stored.
-  std::vector<std::byte> fill;             ///< An element of what was never written, in native byte order.
-  std::vector<FilterSpec> filters;         ///< In the order they were applied when writing.
+  /// An element of what was never written, in native byte order; zeros follow up to its size, which may be anything.
+  std::vector<std::byte> fill;
+  std::vector<FilterSpec> filters;  ///< In the order they were applied when writing.
   /// Axes in the order in which a chunk's elements are stored, the slowest first; empty: C order.
   std::vector<std::size_t> order;
   ChunkKeys keys;
@@ -70,7 +71,8 @@ Status set_type(std::string_view type_text, const Json& members, ArrayMetadata& 
 /// Set shape and chunk shape, and check that the chunks can be numbered and held.
 Status set_shapes(const Json& shape, const Json& chunks, ArrayMetadata& made);
 
-/// Return an element's bytes of a fill value, in native order. \param value  null: zeros.
+/// Return the first bytes of a fill value, in native order; the rest of the element is zeros. \param value  null:
+/// zeros.
 Result<std::vector<std::byte>> fill_of(const Json& value, const npy::NpyType& type);
 
 /// Map a codec of numcodecs or of Zarr v3 onto ours. \param settings  Where level and the like are found.

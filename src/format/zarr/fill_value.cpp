@@ -146,21 +146,21 @@ bool put_value(const Json& value, DType dtype, std::span<std::byte> out) {
 }  // namespace
 
 Result<std::vector<std::byte>> fill_of(const Json& value, const npy::NpyType& type) {
-  std::vector<std::byte> out(static_cast<std::size_t>(type.record_bytes));
-  if (value.is_null()) return out;
+  if (value.is_null()) return std::vector<std::byte>();
   const bool text = !type.is_record && type.columns.size() == 1 && type.columns[0].dtype.kind == DType::Kind::kBytes;
   if (type.is_record || text) {
-    if (value.is_number() && value == 0) return out;  // what NumPy makes of zeros
+    if (value.is_number() && value == 0) return std::vector<std::byte>();  // what NumPy makes of zeros
     if (!value.is_string()) return no_fill(value, type.is_record ? "a record" : "text");
-    const auto bytes = from_base64(value.get<std::string>());
-    if (!bytes || bytes->size() > out.size() || (type.is_record && bytes->size() != out.size()))
-      return no_fill(value, fmt::format("{} bytes in base64", out.size()));
-    std::ranges::copy(*bytes, out.begin());
-    npy::to_native(type, out);
-    return out;
+    auto bytes = from_base64(value.get<std::string>());
+    if (!bytes || bytes->size() > type.record_bytes || (type.is_record && bytes->size() != type.record_bytes))
+      return no_fill(value, fmt::format("{} bytes in base64", type.record_bytes));
+    if (type.is_record) npy::to_native(type, *bytes);
+    return std::move(*bytes);
   }
-  if (type.columns.size() != 1 || !put_value(value, type.columns[0].dtype, out))
-    return no_fill(value, type.columns.empty() ? "its type" : type.columns[0].dtype.name());
+  if (type.columns.size() != 1) return no_fill(value, "its type");
+  const DType dtype = type.columns[0].dtype;
+  std::vector<std::byte> out(type.record_bytes == dtype.itemsize ? dtype.itemsize : 0);
+  if (out.empty() || !put_value(value, dtype, out)) return no_fill(value, dtype.name());
   return out;
 }
 

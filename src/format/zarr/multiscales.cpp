@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 #include <utility>
 
+#include "base/number_text.h"
 #include "catalog/unit_ratio.h"
 
 namespace headrace::zarr {
@@ -116,15 +116,12 @@ std::optional<SizedName> split_sized_name(const std::string& name) {
   const std::size_t at = name.rfind('@');
   if (at == std::string::npos || at == 0) return std::nullopt;
   SizedName made{name.substr(0, at), {}};
-  const char* text = name.c_str() + at + 1;
-  for (;;) {
-    char* end = nullptr;
-    const double size = std::strtod(text, &end);
-    if (end == text || !(size > 0) || !std::isfinite(size)) return std::nullopt;
-    made.size.push_back(size);
-    if (*end == '\0') return made;
-    if (*end != 'x') return std::nullopt;
-    text = end + 1;
+  for (std::string_view text = std::string_view(name).substr(at + 1);; text.remove_prefix(1)) {
+    const std::optional<double> size = take_number(text);
+    if (!size || !(*size > 0) || !std::isfinite(*size)) return std::nullopt;
+    made.size.push_back(*size);
+    if (text.empty()) return made;
+    if (text[0] != 'x') return std::nullopt;
   }
 }
 

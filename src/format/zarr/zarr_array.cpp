@@ -24,15 +24,17 @@ ChunkGrid file_grid(const ArrayMetadata& metadata) {
   return {metadata.shape, std::move(extents)};
 }
 
-/// Fill `out` with copies of one element.
-void fill_with(std::span<const std::byte> element, std::span<std::byte> out) {
+/// Fill `out` with copies of one element. \param first  Its first bytes; the others are zeros.
+void fill_with(std::span<const std::byte> first, std::uint64_t element_bytes, std::span<std::byte> out) {
   if (out.empty()) return;
-  if (std::ranges::all_of(element, [&](std::byte b) { return b == element[0]; })) {
-    std::memset(out.data(), std::to_integer<int>(element[0]), out.size());
+  const std::byte byte = first.empty() || first.size() < element_bytes ? std::byte{0} : first[0];
+  if (std::ranges::all_of(first, [&](std::byte b) { return b == byte; })) {
+    std::memset(out.data(), std::to_integer<int>(byte), out.size());
     return;
   }
-  std::memcpy(out.data(), element.data(), element.size());
-  for (std::size_t done = element.size(); done < out.size(); done *= 2)
+  std::memset(out.data(), 0, element_bytes);
+  std::memcpy(out.data(), first.data(), first.size());
+  for (std::size_t done = element_bytes; done < out.size(); done *= 2)
     std::memcpy(out.data() + done, out.data(), std::min(done, out.size() - done));
 }
 
@@ -241,7 +243,7 @@ Result<DecodedPiece> ZarrArray::decode_values(const Piece& piece, std::span<cons
     return Error(ErrorCode::kInternal, fmt::format("scratch of {} bytes, {} needed", scratch.out.size(), chunk_bytes_));
   const std::span<std::byte> out = scratch.out.first(chunk_bytes_);
   if (stored.empty()) {
-    fill_with(metadata_.fill, out);
+    fill_with(metadata_.fill, metadata_.type.record_bytes, out);
     return DecodedPiece{out.data(), row_stride};
   }
   // What is stored in another order is decoded beside, at the end of one of the buffers.
