@@ -5,7 +5,6 @@ decodes   decodes a block in one epoch, and the window that it had
 slots     block shuffle at budgets down to the least: same batches, decodes a block against what was predicted
 preload   seconds until all is decoded into RAM, from before the loader is made
 disk      epochs from a cache directory that another process has just built, page cache warm
-peak      peak memory above what the process held after `open`, and what was predicted; limited by seconds
 rank      what one of several ranks decodes over its epochs
 
 Epochs from RAM, and from the compressed tier, are `headrace_epochs.py epochs --cache ram|auto`.
@@ -14,14 +13,11 @@ Epochs from RAM, and from the compressed tier, are `headrace_epochs.py epochs --
 from __future__ import annotations
 
 import argparse
-import bisect
-import gc
 import json
 import re
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 import zlib
 from pathlib import Path
@@ -31,11 +27,9 @@ import common
 import headrace_epochs
 import numpy as np
 from cache_simulation import window
-from headrace_epochs import data_bytes, decoded_bytes, make_loader, open_data, resident_bytes
+from headrace_epochs import data_bytes, decoded_bytes, make_loader, open_data
 
 import headrace as hr
-
-SAMPLING_SECONDS = 0.004
 
 
 def budget_of(args: argparse.Namespace, data: Any) -> int | str:
@@ -53,11 +47,6 @@ def predicted_decodes(loader: Any, report: dict[str, Any]) -> float | None:
         return 1.0
     found = re.search(r"a block about ([\d.,]+) times an epoch", text)
     return float(found.group(1).replace(",", "")) if found else None
-
-
-def predicted_peak(report: dict[str, Any]) -> int:
-    memory = report["memory"]
-    return int(memory.get("predicted_bytes") or memory["planned_bytes"])
 
 
 def window_bytes(report: dict[str, Any]) -> int:
@@ -189,88 +178,6 @@ def disk(args: argparse.Namespace) -> dict[str, Any]:
         return {**result, "build_rows_per_s": built["cold_rows_per_s"], "cache_bytes": cached}
 
 
-class Sampler(threading.Thread):
-    """Peak of memory that is neither a file's nor shared with the page cache: RssAnon + RssShmem, every 4 ms."""
-
-    def __init__(self) -> None:
-        super().__init__(daemon=True)
-        self.times: list[float] = []
-        self.values: list[int] = []
-        self.stopped = threading.Event()
-
-    @staticmethod
-    def now() -> int:
-        return resident_bytes("RssAnon") + resident_bytes("RssShmem")
-
-    def run(self) -> None:
-        while not self.stopped.wait(SAMPLING_SECONDS):
-            self.values.append(self.now())
-            self.times.append(time.perf_counter())
-
-    def grows(self) -> bool:
-        """By more than a hundredth in the last second."""
-        last = bisect.bisect(self.times, time.perf_counter() - 1)
-        return last == 0 or max(self.values) > 1.01 * max(self.values[:last])
-
-    def stop(self) -> None:
-        self.stopped.set()
-        self.join()
-        self.values.append(self.now())
-        self.times.append(time.perf_counter())
-
-
-def peak(args: argparse.Namespace) -> dict[str, Any]:
-    """Run for some seconds, and up to three times as long where memory still grows; or two epochs.
-
-    Peak: VmHWM, which misses nothing; with a cache directory the sampled RssAnon + RssShmem instead, since mapped pages
-    of its files are page cache, which the kernel takes back when it likes. Settled: it had stopped growing, or an epoch
-    was delivered whole.
-    """
-    data = open_data(args)
-    gc.collect()
-    sampler = Sampler()
-    sampler.start()
-    time.sleep(3 * SAMPLING_SECONDS)
-    Path("/proc/self/clear_refs").write_text("5")  # the high-water mark starts from here
-    before, sampled_before = resident_bytes("VmRSS"), sampler.now()
-    started = time.perf_counter()
-    first_start = len(sampler.values)
-    rows = finished = 0
-    try:
-        loader = make_loader(args, data)
-        for _ in range(args.epochs):
-            for batch in loader:
-                rows += len(batch["y"])
-                now = time.perf_counter() - started
-                if now > 3 * args.seconds or (now > args.seconds and not sampler.grows()):
-                    break
-            else:
-                finished += 1
-                continue
-            break
-    except hr.OutOfBudgetError as error:
-        return {"refused": str(error)}
-    seconds = time.perf_counter() - started
-    settled = finished > 0 or not sampler.grows()
-    sampler.stop()
-    high_water = resident_bytes("VmHWM") - before
-    sampled = max(sampler.values[first_start:]) - sampled_before
-    above = sampled if args.cache not in ("none", "auto", "ram") else high_water
-    report = loader.report().to_dict()
-    return {
-        "rows": rows,
-        "seconds": seconds,
-        "epochs_finished": finished,
-        "settled": settled,
-        "budget_bytes": report["memory"]["budget_bytes"],
-        "predicted_bytes": predicted_peak(report),
-        "charged_bytes": report["memory"]["peak_bytes"],
-        "above_bytes": above,
-        "high_water_bytes": high_water,
-        "sampled_bytes": sampled,
-    }
-
-
 def rank(args: argparse.Namespace) -> dict[str, Any]:
     more = {"rank": args.rank, "world_size": args.world_size}
     if args.world_size > 1:
@@ -283,12 +190,11 @@ def rank(args: argparse.Namespace) -> dict[str, Any]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    measures = {f.__name__: f for f in (decodes, slots, preload, disk, peak, rank)}
+    measures = {f.__name__: f for f in (decodes, slots, preload, disk, rank)}
     parser.add_argument("measure", choices=measures)
     headrace_epochs.add_options(parser)
     parser.add_argument("--share", type=float, help="budget as a share of the decoded data, in place of --memory")
     parser.add_argument("--more-slots", default="0,1,3,8,18,33", help="of slots: slots above the least budget's")
-    parser.add_argument("--seconds", type=float, default=4.0, help="of peak")
     parser.add_argument("--fresh", action="store_true", help="preload: into memory that nobody has touched")
     parser.add_argument("--rank", type=int, default=0)
     parser.add_argument("--world-size", type=int, default=1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from functools import partial
 
-from figure import Contestant, Figure, Runs, only, over_best_of, ratio
+from figure import Contestant, Figure, Runs, Value, only, over_best_of, ratio
 
 JETS, ROW_BYTES = 65_536, 40_712
 DATA_BYTES = JETS * ROW_BYTES
@@ -24,8 +24,10 @@ def later_over_first(runs: Runs) -> list[float]:
 
 def sweep_detail(runs: Runs) -> str:
     run = runs["headrace"][-1]
-    ran = run["configurations"] - run["refused"]
-    return f"{ran} ran, {run['refused']} refused; worst: {run['worst_overshoot_of']} (seed {run['seed']})"
+    return (
+        f"{run['ran']} ran, {run['refused']} refused, {len(run['over_reach'])} above the reach (seed {run['seed']}); "
+        f"worst: {run['worst_overshoot_of']}"
+    )
 
 
 def large_detail(runs: Runs) -> str:
@@ -97,62 +99,68 @@ EXACT_FIGURES = [
     for percent in (10, 30, 60)
 ]
 
-SWEEP = {"headrace": Contestant("memory_sweep", "")}
+SWEEP = {"headrace": Contestant("memory_sweep", "", ("--always-0",), trial=("--count", "6"))}
+JETS_ALONE = ("--always-0", "--kinds", "jets", "--memory", "64-4096")
+JETS_SWEEP = {"headrace": Contestant("memory_sweep", "", JETS_ALONE, trial=("--count", "2"))}
+SHAPES = ("--always-0", "--kinds", "shapes", "--memory", "16-512", "--seconds", "1.5", "--count", "500")
+SHAPES_SWEEP = {"headrace": Contestant("memory_sweep", "", SHAPES, trial=("--count", "6"))}
+UNCHARGED: dict[str, tuple[Value, str]] = {"most that no budget counted": (partial(only, "worst_uncharged_mib"), "MiB")}
 SWEEP_FIGURES = [
-    Figure(key, what, reach, False, SWEEP, partial(only, value), unit, repetitions=1, timeout=3600, detail=detail)
-    for key, what, reach, value, unit, detail in (
+    Figure(
+        key,
+        what,
+        reach,
+        False,
+        contestants,
+        partial(only, value),
+        unit,
+        rows="rows",
+        repetitions=1,
+        timeout=5400,
+        detail=detail,
+        beside=beside,
+    )
+    for key, what, reach, contestants, value, unit, detail, beside in (
         (
             "rss_overshoot",
-            "peak RSS above the interpreter's own less the budget, worst of 100 random configurations",
+            "peak memory less the budget, worst of 100 random configurations of all kinds of samples and all tools",
             64,
+            SWEEP,
             "worst_overshoot_mib",
             "MiB",
             sweep_detail,
-        ),
-        (
-            "rss_overshoot_2gib",
-            "the same in percent of the budget, worst of those of 2 GiB and more",
-            5,
-            "worst_large_percent",
-            "%",
-            large_detail,
+            {},
         ),
         (
             "predicted_peak",
             "measured peak of the same runs against the predicted one, worst deviation",
             15,
+            SWEEP,
             "predicted_worst_percent",
             "%",
             predicted_detail,
+            {},
         ),
-    )
-]
-
-BUDGET_SWEEP = {"headrace": Contestant("budget_sweep", "", trial=("--count", "6"))}
-
-
-def budget_sweep_detail(runs: Runs) -> str:
-    run = runs["headrace"][-1]
-    return (
-        f"{run['ran']} ran, {run['refused']} refused, {len(run['over_reach'])} above the reach (seed {run['seed']}); "
-        f"worst: {run['worst_overshoot_of']}"
-    )
-
-
-BUDGET_FIGURES = [
-    Figure(
-        "budget_overshoot",
-        "peak memory less the budget, worst of 500 random configurations over files of random shape, 16 to 512 MiB",
-        64,
-        False,
-        BUDGET_SWEEP,
-        partial(only, "worst_overshoot_mib"),
-        "MiB",
-        rows="rows",
-        repetitions=1,
-        timeout=5400,
-        detail=budget_sweep_detail,
-        beside={"most that no budget counted": (partial(only, "worst_uncharged_mib"), "MiB")},
+        (
+            "rss_overshoot_2gib",
+            "the same above the budget in percent of it, 100 configurations of jets, worst of those of 2 GiB and more",
+            5,
+            JETS_SWEEP,
+            "worst_large_percent",
+            "%",
+            large_detail,
+            {},
+        ),
+        (
+            "budget_overshoot",
+            "peak memory less the budget, worst of 500 random configurations over files of random shape, 16 to 512 MiB",
+            64,
+            SHAPES_SWEEP,
+            "worst_overshoot_mib",
+            "MiB",
+            sweep_detail,
+            UNCHARGED,
+        ),
     )
 ]
 
@@ -242,7 +250,6 @@ PRELOAD = {
 
 MEMORY_FIGURES: list[Figure] = [
     *SWEEP_FIGURES,
-    *BUDGET_FIGURES,
     *EXACT_FIGURES,
     Figure(
         "block_two_slots",

@@ -1,137 +1,205 @@
 #!/usr/bin/env python3
 """Peak memory of random configurations, a fresh process each: against the budget, and against what was predicted.
 
-memory_sweep.py [--count 100] [--seed 2026] [--seconds 4] [--max-memory 4] [--show]
+memory_sweep.py [--count 100] [--seed 2026] [--kinds rows,events] [--tools rewrite] [--only 17,203] [--show]
 
-Prints one JSON object. Files of jets; those of other shapes are budget_sweep.py's.
+Prints one JSON object. Draws from all kinds of samples (sweep_kinds.py) and all tools (sweep_tools.py), over data that
+are made once in a temporary folder (sweep_data.py). The peak counts from before the data are opened. Configuration n is
+drawn from the seed, the kinds and n alone, so that `--only n` makes it again.
 
-Storage, number of files, threads, budget (log-uniform), batch size, shuffle and cache are drawn by chance. `compressed`
-is cache="auto" with a budget of 20-60 % of the decoded data, which is where the compressed tier is worth something. A
-budget that is refused by OutOfBudgetError is fine and counted. Every other error ends the sweep.
+A budget that is refused by OutOfBudgetError is a right ending and counted, with what was used until then; where the
+refusal names the smallest budget, that is tried too. The sweep ends with status 1 if something failed otherwise, if a
+smallest budget was refused again, or if a peak was more than 64 MiB above its budget.
 """
 
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import json
 import math
 import random
 import statistics
+import subprocess
 import sys
 import tempfile
-from dataclasses import dataclass
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import common
-import workload
+import sweep_data
+import sweep_files
+import sweep_kinds
+import sweep_tools
 
 MIB, GIB = 1 << 20, 1 << 30
-ROW_BYTES = 40_712  # of a decoded jet
-BATCH_SIZES = (32, 64, 128, 256, 512, 1024, 2048, 4096)
-CACHES = ("none", "auto", "ram", "directory", "compressed")
+REACH_MIB = 64
 LARGE = 2 * GIB  # budgets from here on are held to 5 %
+MOST_SECONDS = 180  # of a configuration
+TOOL_SHARE = 0.3
+Drawn = dict[str, Any]
 
 
-@dataclass(frozen=True)
-class Configuration:
-    variant: str
-    files: int
-    threads: int
-    budget: int
-    batch_size: int
-    shuffle: str
-    cache: str
-
-    def __str__(self) -> str:
-        return (
-            f"{self.variant} x{self.files}, {self.threads} threads, {self.budget / MIB:.0f} MiB, "
-            f"batches of {self.batch_size}, shuffle {self.shuffle}, cache {self.cache}"
-        )
+def draw(number: int, args: argparse.Namespace) -> Drawn:
+    chance = random.Random(f"{args.seed}/{number}")
+    is_tool = bool(args.tools) and (not args.kinds or chance.random() < TOOL_SHARE)
+    one: Drawn = {"number": number, "kind": chance.choice(args.tools if is_tool else args.kinds)}
+    one["budget"] = int(sweep_files.log_uniform(chance, *args.memory))
+    one["threads"] = chance.randint(1, 2)
+    if is_tool:
+        return {**one, **sweep_tools.TOOLS[one["kind"]][0](chance)}
+    kind = sweep_kinds.KINDS[one["kind"]]
+    one |= {"shuffle": chance.choice(kind.shuffles), "cache": chance.choice(kind.caches), "seconds": args.seconds}
+    batch_bytes = sweep_files.log_uniform(chance, 64 << 10, 16 * MIB)
+    drawn = kind.draw(chance)
+    return {**one, **drawn, "batch_size": min(max(round(batch_bytes / drawn["bytes"]), 1), 8192)}
 
 
-def draw(chance: random.Random, args: argparse.Namespace) -> Configuration:
-    variant = chance.choice(list(workload.VARIANTS))
-    files = 1 if variant == "gzip_1024_rows" else chance.randint(1, 4)
-    rows = workload.JETS if variant == "gzip_1024_rows" else workload.JETS // 4 * files
-    cache = chance.choice(args.caches.split(","))
-    low, high = 64 * MIB, args.max_memory
-    budget = int(math.exp(chance.uniform(math.log(low), math.log(high))))
-    if cache == "compressed":
-        budget = min(int(rows * ROW_BYTES * chance.uniform(0.2, 0.6)), high)
-    return Configuration(
-        variant,
-        files,
-        chance.randint(1, 2),
-        budget,
-        chance.choice(BATCH_SIZES),
-        chance.choice(("none", "block", "exact")),
-        cache,
-    )
+def run(folder: Path, one: Drawn) -> Drawn:
+    command = [sys.executable, str(common.BENCH / "sweep_run.py"), str(folder)]
+    try:
+        with tempfile.TemporaryDirectory(dir=folder, prefix="shape_") as own:
+            if "shape_seed" in one:
+                chance = random.Random(one["shape_seed"])
+                one = {**one, "files": sweep_files.write(Path(own), sweep_files.draw(chance), chance)}
+            return common.run_json([*command, json.dumps(one)], {"HEADRACE_CACHE": "off"}, timeout=MOST_SECONDS)
+    except (RuntimeError, subprocess.TimeoutExpired) as error:
+        return {"failed": str(error).strip().splitlines()[-1][-600:]}
 
 
-def run(one: Configuration, args: argparse.Namespace) -> dict[str, Any]:
-    files = workload.make(one.variant)[: one.files]
-    command = [sys.executable, str(common.BENCH / "headrace_memory.py"), "peak", *files, "--epochs", "2"]
-    command += ["--memory", str(one.budget), "--threads", str(one.threads), "--batch-size", str(one.batch_size)]
-    command += ["--shuffle", one.shuffle, "--seconds", str(args.seconds)]
-    with tempfile.TemporaryDirectory(dir=common.data_dir(), prefix="sweep_") as folder:
-        cache = {"directory": folder, "compressed": "auto"}.get(one.cache, one.cache)
-        return common.run_json([*command, "--cache", cache], timeout=120)
+def run_all(folder: Path, one: Drawn) -> list[tuple[Drawn, Drawn]]:
+    """The configuration; and, where its budget was refused, the same with the smallest that the refusal named."""
+    result = run(folder, one)
+    if not 0 < result.get("least", 0) < 2 * GIB:
+        return [(one, result)]
+    least = {**one, "number": f"{one['number']} at least", "budget": result["least"]}
+    return [(one, result), (least, run(folder, least))]
 
 
-def summary(runs: list[tuple[Configuration, dict[str, Any]]]) -> dict[str, Any]:
-    """Over the configurations that ran; predictions only where memory had stopped growing."""
-    over = [((run["above_bytes"] - run["budget_bytes"]) / MIB, str(one)) for one, run in runs]
-    large = [(100 * (r["above_bytes"] / r["budget_bytes"] - 1), str(o)) for o, r in runs if o.budget >= LARGE]
-    settled = [(run["above_bytes"] / run["predicted_bytes"] - 1, str(one)) for one, run in runs if run["settled"]]
-    worst = max(settled, key=lambda item: abs(item[0]), default=(math.nan, ""))
-    off = [abs(value) for value, _ in settled]
+def over_mib(result: Drawn) -> float:
+    return float(result["above_bytes"] - result["budget_bytes"]) / MIB
+
+
+def name_of(one: Drawn) -> str:
+    left_out = ("number", "kind", "budget", "seconds", "bytes", "shape_seed", "files", "fields")
+    words = ", ".join(f"{key} {value}" for key, value in one.items() if key not in left_out)
+    return f"{one['number']}: {one['kind']}, {one['budget'] / MIB:.0f} MiB, {words}"
+
+
+def line(one: Drawn, result: Drawn) -> str:
+    if "failed" in result:
+        return f"{name_of(one)}: FAILED: {result['failed']}"
+    told = f"peak {result['above_bytes'] / MIB:.0f} MiB, {over_mib(result):+.0f}"
+    told += f" (sampled {result['sampled_bytes'] / MIB:.0f})"
+    if "refused" in result:
+        return f"{name_of(one)}: REFUSED, {told}: {result['refused'][-300:]}"
+    if "predicted_bytes" in result:
+        told += f", charged {result['charged_bytes'] / MIB:.0f}, predicted {result['predicted_bytes'] / MIB:.0f}"
+        told += f" by {result['predicted_by']}{'' if result['settled'] else ', not settled'}, keeps {result['cache']}"
+    return f"{name_of(one)}: {told}"
+
+
+def summary(runs: list[tuple[Drawn, Drawn]]) -> Drawn:
+    """Over the configurations that ran; predictions only where the cache was full after an epoch or more."""
+    measured = [(over_mib(result), name_of(one), result) for one, result in runs if "above_bytes" in result]
+    ran = [(over, name) for over, name, result in measured if "refused" not in result]
+    refused = [(over, name) for over, name, result in measured if "refused" in result]
+    uncharged = [
+        ((result["above_bytes"] - result["charged_bytes"]) / MIB, name)
+        for _, name, result in measured
+        if "charged_bytes" in result
+    ]
+    large = [
+        (100 * (result["above_bytes"] / result["budget_bytes"] - 1), name)
+        for _, name, result in measured
+        if result["budget_bytes"] >= LARGE and "refused" not in result
+    ]
+    told = [(r["above_bytes"] / r["predicted_bytes"] - 1, name) for _, name, r in measured if r.get("settled")]
+    off = [abs(value) for value, _ in told]
+    stated = [
+        abs(r["above_bytes"] - r["predicted_bytes"]) <= r.get("uncertainty_bytes", 0)
+        for _, _, r in measured
+        if r.get("settled")
+    ]
+    nothing = (math.nan, "")
+    worst = max(told, key=lambda item: abs(item[0]), default=nothing)
     return {
-        "worst_overshoot_mib": max(over)[0],
-        "worst_overshoot_of": max(over)[1],
+        "ran": len(ran),
+        "refused": len(refused),
+        "failed": [name_of(one) for one, result in runs if "failed" in result],
+        "worst_overshoot_mib": max(ran, default=nothing)[0],
+        "worst_overshoot_of": max(ran, default=nothing)[1],
+        "least_refused": [name for _, name, r in measured if "refused" in r and "at least" in name],
+        "worst_refused_mib": max(refused, default=nothing)[0],
+        "worst_refused_of": max(refused, default=nothing)[1],
+        "worst_uncharged_mib": max(uncharged, default=nothing)[0],
+        "worst_uncharged_of": max(uncharged, default=nothing)[1],
+        "over_reach": [name for over, name in ran + refused if over > REACH_MIB],
         "large_budgets": len(large),
-        "worst_large_percent": max(large)[0] if large else math.nan,
-        "worst_large_of": max(large)[1] if large else "",
-        "settled": len(settled),
+        "worst_large_percent": max(large, default=nothing)[0],
+        "worst_large_of": max(large, default=nothing)[1],
+        "settled": len(told),
         "predicted_median_percent": 100 * statistics.median(off) if off else math.nan,
         "predicted_worst_percent": 100 * max(off, default=math.nan),
         "predicted_within_15": sum(value <= 0.15 for value in off),
+        "predicted_within_stated": sum(stated),
         "predicted_worst_sign": "above" if worst[0] > 0 else "below",
         "predicted_worst_of": worst[1],
     }
 
 
-def main() -> None:
+def names(known: list[str]) -> Any:
+    def parse(text: str) -> list[str]:
+        given = [name for name in text.split(",") if name]
+        if unknown := set(given) - set(known):
+            raise argparse.ArgumentTypeError(f"{', '.join(unknown)}: there are {', '.join(known)}")
+        return given
+
+    return parse
+
+
+def budgets(text: str) -> tuple[int, int]:
+    low, high = text.split("-")
+    return int(low) * MIB, int(high) * MIB
+
+
+def main() -> int:
+    kinds, tools = list(sweep_kinds.KINDS), list(sweep_tools.TOOLS)
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--count", type=int, default=100)
     parser.add_argument("--seed", type=int, default=2026)
-    parser.add_argument("--seconds", type=float, default=4.0, help="of a configuration, after its imports")
-    parser.add_argument("--max-memory", type=lambda text: int(float(text) * GIB), default=4 * GIB, help="GiB")
-    parser.add_argument("--caches", default=",".join(CACHES))
+    parser.add_argument("--kinds", type=names(kinds), help=f"of samples: {', '.join(kinds)}; without --tools, no tool")
+    parser.add_argument("--tools", type=names(tools), help=f"{', '.join(tools)}; without --kinds, no loader")
+    parser.add_argument("--only", default="", help="numbers of configurations, with commas")
+    parser.add_argument("--seconds", type=float, default=3.0, help="of a loader, or longer while its memory grows")
+    parser.add_argument("--memory", type=budgets, default=(32 * MIB, 1024 * MIB), help="budgets, in MiB: 32-1024")
+    parser.add_argument("--jobs", type=int, default=2, help="configurations at a time")
+    parser.add_argument("--data", type=Path, help="a folder for the data, to be used again; default: a temporary one")
     parser.add_argument("--show", action="store_true", help="a line for each configuration, on stderr")
+    parser.add_argument("--always-0", action="store_true", help="status 0 also then: bench/run.py judges by itself")
     args = parser.parse_args()
-
-    chance = random.Random(args.seed)
-    runs: list[tuple[Configuration, dict[str, Any]]] = []
-    refused = 0
-    for number in range(args.count):
-        one = draw(chance, args)
-        try:
-            result = run(one, args)
-        except RuntimeError as error:
-            raise SystemExit(f"configuration {number} of seed {args.seed} ({one}): {error}") from None
-        if "refused" in result:
-            refused += 1
-        else:
-            runs.append((one, result))
-        if args.show:
-            above = result.get("above_bytes", 0) / MIB
-            planned = result.get("predicted_bytes", 0) / MIB
-            ran = f"peak {above:.0f} MiB, predicted {planned:.0f}" + ("" if result.get("settled") else ", not settled")
-            print(f"{number}: {one}: {'refused' if 'refused' in result else ran}", file=sys.stderr)
-    counts = {"configurations": args.count, "refused": refused, "seed": args.seed}
-    print(json.dumps({**counts, **summary(runs)}))
+    if args.kinds is None and args.tools is None:
+        left_out = (*sweep_kinds.BY_NAME_ALONE, *(() if importlib.util.find_spec("torch") else ("cellmap",)))
+        args.kinds, args.tools = [kind for kind in kinds if kind not in left_out], tools
+    numbers = [int(number) for number in args.only.split(",") if number] or list(range(args.count))
+    started = time.perf_counter()
+    runs: list[tuple[Drawn, Drawn]] = []
+    with tempfile.TemporaryDirectory(prefix="memory_sweep_") as temporary, ThreadPoolExecutor(args.jobs) as pool:
+        folder = args.data or Path(temporary)
+        if set((args.kinds or []) + (args.tools or [])) - set(sweep_kinds.OWN_DATA):
+            sweep_data.make(folder)
+        for some in pool.map(lambda number: run_all(folder, draw(number, args)), numbers):
+            runs += some
+            for one, result in some:
+                if args.show or "failed" in result:
+                    print(line(one, result), file=sys.stderr, flush=True)
+    told = summary(runs)
+    seconds = round(time.perf_counter() - started)
+    print(json.dumps({"configurations": len(runs), "seed": args.seed, "seconds": seconds, **told}))
+    return int(any(told[key] for key in ("failed", "least_refused", "over_reach")) and not args.always_0)
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

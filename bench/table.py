@@ -75,9 +75,10 @@ and 30 min for as many.
 """
 
 MEMORY = """
-Budgets count all that Headrace holds. Peaks are VmHWM above what the process held after `open`; with a cache directory,
-whose mapped pages are page cache, RssAnon + RssShmem sampled every 4 ms. `bench/memory_sweep.py` draws the random
-configurations, `bench/cache_simulation.py` simulates block caches, `bench/gather_alone.cpp` is the gather alone.
+Budgets count all that Headrace holds. Peaks are VmHWM above what the process held after `open`, of the random
+configurations before it; with a cache directory, whose mapped pages are page cache, RssAnon + RssShmem sampled every
+4 ms. `bench/memory_sweep.py` draws the random configurations, `bench/cache_simulation.py` simulates block caches,
+`bench/gather_alone.cpp` is the gather alone.
 """
 
 TOKENS = """
