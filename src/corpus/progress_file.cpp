@@ -10,6 +10,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
+#include <stdexcept>
 #include <utility>
 
 #include "base/read_json.h"
@@ -28,7 +29,10 @@ Error write_failed(const std::string& path, const char* call) {
 }
 
 RunProgress progress_of(const nlohmann::json& saved) {
-  const auto number = [&](const char* key) { return saved.at(key).get<std::uint64_t>(); };
+  const auto number = [&](const char* key) {  // -1 and 1e30 are numbers too, which get() would make others of
+    if (!saved.at(key).is_number_unsigned()) throw std::invalid_argument(key);
+    return saved.at(key).get<std::uint64_t>();
+  };
   return {{number("file"), number("offset"), number("line")},
           number("tokens"),
           number("documents"),
@@ -40,6 +44,39 @@ RunProgress progress_of(const nlohmann::json& saved) {
 }
 
 }  // namespace
+
+std::string progress_text(const std::string& settings, const RunProgress& progress) {
+  const nlohmann::json saved{{"format", kFormat},
+                             {"settings", nlohmann::json::parse(settings)},
+                             {"file", progress.place.file},
+                             {"offset", progress.place.offset},
+                             {"line", progress.place.line},
+                             {"tokens", progress.tokens},
+                             {"documents", progress.documents},
+                             {"text_bytes", progress.text_bytes},
+                             {"in_document", progress.in_document},
+                             {"skipped", progress.skipped},
+                             {"first_skipped", progress.first_skipped},
+                             {"output", nlohmann::json::parse(progress.output)}};
+  return saved.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
+}
+
+Result<RunProgress> parse_progress(const std::string& text, const std::string& settings) {
+  const auto read = read_json(text);
+  const nlohmann::json saved = read.ok() ? *read : nlohmann::json();
+  try {
+    if (saved.at("format") != kFormat) throw std::invalid_argument("no progress");
+    if (saved.at("settings") != nlohmann::json::parse(settings))
+      return std::move(Error(ErrorCode::kInvalidArgument,
+                             "the unfinished output here was begun with other files, options or another tokenizer")
+                           .with_hint("Give the same again, name another output, or begin anew: restart=True, "
+                                      "--restart."));
+    return progress_of(saved);
+  } catch (const std::exception&) {
+    return std::move(Error(ErrorCode::kCorruptData, "this is not a progress file that Headrace wrote")
+                         .with_hint("Remove it, and begin again."));
+  }
+}
 
 Result<ProgressFile> ProgressFile::lock(const std::string& output_path) {
   std::string path = output_path;
@@ -67,43 +104,18 @@ Result<std::optional<RunProgress>> ProgressFile::load(const std::string& setting
   if (!file) return std::optional<RunProgress>();
   std::stringstream text;
   text << file.rdbuf();
-  const auto read = read_json(text.str());
-  const nlohmann::json saved = read.ok() ? *read : nlohmann::json();
-  try {
-    if (saved.at("format") != kFormat) throw std::invalid_argument("no progress");
-    if (saved.at("settings") != nlohmann::json::parse(settings))
-      return std::move(Error(ErrorCode::kInvalidArgument,
-                             "the unfinished output here was begun with other files, options or another tokenizer")
-                           .with_file(path_)
-                           .with_hint("Give the same again, name another output, or begin anew: restart=True, "
-                                      "--restart."));
-    return std::optional(progress_of(saved));
-  } catch (const std::exception&) {
-    return std::move(Error(ErrorCode::kCorruptData, "this is not a progress file that Headrace wrote")
-                         .with_file(path_)
-                         .with_hint("Remove it, and begin again."));
-  }
+  auto progress = parse_progress(text.str(), settings);
+  if (!progress.ok()) return std::move(progress.error().with_file(path_));
+  return std::optional(std::move(*progress));
 }
 
 Status ProgressFile::save(const std::string& settings, const RunProgress& progress) const {
-  const nlohmann::json saved{{"format", kFormat},
-                             {"settings", nlohmann::json::parse(settings)},
-                             {"file", progress.place.file},
-                             {"offset", progress.place.offset},
-                             {"line", progress.place.line},
-                             {"tokens", progress.tokens},
-                             {"documents", progress.documents},
-                             {"text_bytes", progress.text_bytes},
-                             {"in_document", progress.in_document},
-                             {"skipped", progress.skipped},
-                             {"first_skipped", progress.first_skipped},
-                             {"output", nlohmann::json::parse(progress.output)}};
   const std::string next = path_ + ".next";
   std::error_code ignored;
   std::filesystem::remove(next, ignored);
   token_files::ByteSink sink;
   HEADRACE_TRY(sink.create(next));
-  HEADRACE_TRY(sink.write(std::string_view(saved.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace))));
+  HEADRACE_TRY(sink.write(std::string_view(progress_text(settings, progress))));
   HEADRACE_TRY(sink.close());
   return token_files::replace_name(next, path_);
 }

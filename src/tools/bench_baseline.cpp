@@ -6,7 +6,6 @@
 #include <fstream>
 #include <iterator>
 
-#include "base/read_json.h"
 #include "tools/bench_report.h"
 #include "tools/text_table.h"
 
@@ -26,10 +25,9 @@ Json load_baseline(const std::string& path) {
     throw Error(ErrorCode::kInvalidArgument, "too large for measurements of headrace bench").with_file(path);
   stream.seekg(0);
   const std::string text{std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
-  auto read = read_json<Json>(text);
-  Json bench = read.ok() ? std::move(*read) : Json();
-  if (Status status = summarise_bench(bench); !status.ok()) throw status.error().with_file(path);
-  return bench;
+  Result<Json> bench = parse_bench(text);
+  if (!bench.ok()) throw bench.error().with_file(path);
+  return std::move(*bench);
 }
 
 /// What would make the two runs measurements of different things.
@@ -64,8 +62,10 @@ const Json* same_contestant(const Json& bench, const Json& wanted) {
 }  // namespace
 
 void judge_bench(Json& bench, const BenchJudgement& judgement, ToolResult& result) {
-  if (judgement.baseline.empty()) return;
-  const Json before = load_baseline(judgement.baseline);
+  if (!judgement.baseline.empty()) compare_bench(bench, load_baseline(judgement.baseline), judgement, result);
+}
+
+void compare_bench(Json& bench, const Json& before, const BenchJudgement& judgement, ToolResult& result) {
   const double limit = judgement.max_slowdown_percent > 0 ? judgement.max_slowdown_percent : kToldPercent;
   Json compared = Json::array();
   std::vector<std::string> slower;
