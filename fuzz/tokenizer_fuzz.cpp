@@ -1,6 +1,7 @@
 // Encodes arbitrary bytes, which have to come back, by masks and character by character; and reads them as files of
 // vocabularies, whose added words are then looked for. The input: u8 kind (0 to 2: text in a grammar, 3:
 // tokenizer.json, 4: ranks, 5: vocab.json, with merges.txt behind its first zero byte), then the bytes.
+#include <algorithm>
 #include <cstdlib>
 #include <memory>
 #include <string_view>
@@ -29,7 +30,7 @@ void check_text(const WordEncoder& encoder, const Vocabulary& vocabulary, std::s
   if (ids != scalar || at != text.size()) std::abort();
 }
 
-/// Parts follow each other, added words are what they say, and none that is looked for first is left in ordinary text.
+/// Parts follow each other, added words are what they say and the longest there, and none is left in ordinary text.
 void check_added(const Vocabulary& vocabulary, bool all, std::string_view text) {
   const auto words = AddedWords::make(vocabulary, {.all = all});
   if (!words.ok()) return;
@@ -44,6 +45,12 @@ void check_added(const Vocabulary& vocabulary, bool all, std::string_view text) 
     if (part.id >= 0 && here != *vocabulary.tokens.at(part.id)) std::abort();
     for (const AddedWord& word : vocabulary.added)
       if (part.id < 0 && (all || !word.special) && here.find(word.text) != std::string_view::npos) std::abort();
+    const auto found = std::ranges::find(vocabulary.added, part.id, &AddedWord::id);
+    if (found == vocabulary.added.end() || found->normalized) continue;
+    for (const AddedWord& word : vocabulary.added)  // the longest that is here
+      if ((all || !word.special) && !word.normalized && word.text.size() > here.size() &&
+          text.substr(part.begin - begin).starts_with(word.text))
+        std::abort();
   }
   if (at != begin + text.size()) std::abort();
 }
