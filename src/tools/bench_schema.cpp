@@ -28,7 +28,7 @@ bool is_of(Kind kind, const Json& value) {
     case Kind::kTruth:
       return value.is_boolean();
     case Kind::kWhole:
-      return value.is_number_unsigned() && static_cast<double>(value.get<std::uint64_t>()) <= kLargest;
+      return value.is_number_integer() && value.get<double>() >= 0 && value.get<double>() <= kLargest;
     case Kind::kNumber:
       return value.is_null() || (value.is_number() && value.get<double>() >= 0 && value.get<double>() <= kLargest);
     case Kind::kObject:
