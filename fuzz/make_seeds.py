@@ -4,12 +4,11 @@
 For codec_fuzz.cpp the golden chunks, and a few streams of the codecs that only Parquet has; the recipe in front of the
 stored bytes is described there. For hdf5_open_fuzz.cpp small files, of one idea each; for hdf5_metadata_fuzz.cpp the
 structures in some of them; for parquet_fuzz.cpp files of pyarrow's, where it is installed; for zarr_fuzz.cpp metadata
-with a chunk or a shard; for tokens_fuzz.cpp indexes and a manifest; for tokenizer_fuzz.cpp text and vocabularies. To
-those come the inputs of regressions.txt. They are the same every time, so that a failure can be made again; only the
+with a chunk or a shard; for tokens_fuzz.cpp indexes and a manifest. What is text comes from document_seeds.py. To those
+come the inputs of regressions.txt. They are the same every time, so that a failure can be made again; only the
 named type of types_v1* carries the time of writing.
 """
 
-import base64
 import json
 import pathlib
 import shutil
@@ -20,6 +19,13 @@ from collections.abc import Callable
 
 import h5py
 import numpy as np
+from document_seeds import (
+    write_bench_seeds,
+    write_run_file_seeds,
+    write_saved_seeds,
+    write_tokenizer_seeds,
+    write_zarr_json_seeds,
+)
 
 IDS = [1, 2, 3, 307, 32000, 32001, 32004, 32008, 32015, 4, 5, 6]
 TARGETS = [
@@ -380,27 +386,6 @@ def write_token_seeds(out_dir: pathlib.Path) -> None:
     (folder / "ends").write_bytes(struct.pack("<BQ4Q", 2, 17, 8, 8, 15, 17))
 
 
-def write_tokenizer_seeds(out_dir: pathlib.Path) -> None:
-    """Write the seeds of tokenizer: hard text in each grammar, and a vocabulary of each kind."""
-    folder = out_dir / "tokenizer"
-    folder.mkdir(parents=True, exist_ok=True)
-    text = "It's the reader's 12345 tokens...\n\n  \r\n\tDON'T \u00a0\u3000été 数据 ١٢ '\u017f 😀 a" + "a" * 70
-    for kind in range(3):
-        (folder / f"text_{kind}").write_bytes(bytes([kind]) + text.encode() + b" \xff\xe2\x80 \xf5\x80 \xed\xa0\x80  ")
-    plain = [*range(33, 127), *range(161, 173), *range(174, 256)]
-    others = [b for b in range(256) if b not in plain]
-    vocab = {chr(b): b for b in plain} | {chr(256 + i): b for i, b in enumerate(others)} | {"th": 256, "the": 257}
-    model = {"type": "BPE", "vocab": vocab, "merges": ["t h", "th e"]}
-    level = {"type": "ByteLevel", "add_prefix_space": False}
-    added = [{"id": 258, "content": "<|endoftext|>", "special": True}]
-    document = {"added_tokens": added, "pre_tokenizer": level, "model": model}
-    (folder / "tokenizer_json").write_bytes(b"\3" + json.dumps(document).encode())
-    tokens = [*(bytes([b]) for b in range(256)), b"th", b"the"]
-    lines = [base64.b64encode(token) + b" %d\n" % rank for rank, token in enumerate(tokens)]
-    (folder / "ranks").write_bytes(b"\4" + b"".join(lines))
-    (folder / "pair").write_bytes(b"\5" + json.dumps(vocab).encode() + b"\0#version: 0.2\nt h\nth e\n")
-
-
 def write_regressions(out_dir: pathlib.Path) -> None:
     """Write the inputs that regressions.txt spells out."""
     for line in pathlib.Path(__file__).with_name("regressions.txt").read_text().splitlines():
@@ -423,6 +408,10 @@ def write_all_seeds(out_dir: pathlib.Path) -> None:
         write_npy_seeds,
         write_parquet_seeds,
         write_zarr_seeds,
+        write_zarr_json_seeds,
+        write_saved_seeds,
+        write_bench_seeds,
+        write_run_file_seeds,
         write_token_seeds,
         write_tokenizer_seeds,
         write_regressions,

@@ -128,6 +128,8 @@ def main() -> int:
         "--seed", type=int, default=0, help="of the inputs: the same seed tries the same ones; 0, the default: others"
     )
     parser.add_argument("--merge", action="store_true", help="reduce what is kept, and fuzz nothing")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="how many targets at a time")
+    parser.add_argument("--first", default="", help="TARGET,TARGET,…: the targets to begin with, in this order")
     words = parser.parse_args()
     programs = sorted(
         path for path in (words.build / "fuzz").glob("fuzz_*") if os.access(path, os.X_OK) and path.is_file()
@@ -135,8 +137,10 @@ def main() -> int:
     if not programs:
         print(f"no fuzz targets in {words.build}/fuzz: make fuzz-short builds and runs them")
         return 1
+    first = [f"fuzz_{name}" for name in words.first.split(",")]
+    programs.sort(key=lambda path: first.index(path.name) if path.name in first else len(first))
     write_all_seeds(words.build / "seeds")
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
+    with ThreadPoolExecutor(words.jobs) as pool:
         good = list(
             pool.map(
                 lambda p: merge(p, words.build) if words.merge else run(p, words.build, words.seconds, words.seed),

@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <stdexcept>
 #include <utility>
 
 #include "base/read_json.h"
@@ -38,7 +39,10 @@ Error write_failed(const std::string& path, const char* call) {
 }
 
 RunProgress progress_of(const nlohmann::json& saved) {
-  const auto number = [&](const char* key) { return saved.at(key).get<std::uint64_t>(); };
+  const auto number = [&](const char* key) {  // -1 and 1e30 are numbers too, which get() would make others of
+    if (!saved.at(key).is_number_unsigned()) throw std::invalid_argument(key);
+    return saved.at(key).get<std::uint64_t>();
+  };
   return {{number("file"), number("offset"), number("line")},
           number("tokens"),
           number("documents"),
@@ -71,18 +75,43 @@ nlohmann::json version_of(const std::string& path) {
   return {{"bytes", status->fingerprint.size_bytes}, {"mtime_ns", status->fingerprint.mtime_ns}};
 }
 
-Status write(const std::string& path, const nlohmann::json& saved) {
+std::string text_of(const nlohmann::json& saved) {
+  return saved.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
+}
+
+Status write(const std::string& path, const std::string& text) {
   const std::string next = path + ".next";
   std::error_code ignored;
   std::filesystem::remove(next, ignored);
   token_files::ByteSink sink;
   HEADRACE_TRY(sink.create(next));
-  HEADRACE_TRY(sink.write(std::string_view(saved.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace))));
+  HEADRACE_TRY(sink.write(std::string_view(text)));
   HEADRACE_TRY(sink.close());
   return token_files::replace_name(next, path);
 }
 
 }  // namespace
+
+std::string progress_text(const std::string& settings, const RunProgress& progress) {
+  return text_of(saved_form(settings, progress));
+}
+
+Result<RunProgress> parse_progress(const std::string& text, const std::string& settings) {
+  const auto read = read_json(text);
+  const nlohmann::json saved = read.ok() ? *read : nlohmann::json();
+  try {
+    if (saved.at("format") != kFormat) throw std::invalid_argument("no progress");
+    if (saved.at("settings") != nlohmann::json::parse(settings))
+      return std::move(Error(ErrorCode::kInvalidArgument,
+                             "the unfinished output here was begun with other files, options or another tokenizer")
+                           .with_hint("Give the same again, name another output, or begin anew: restart=True, "
+                                      "--restart."));
+    return progress_of(saved);
+  } catch (const std::exception&) {
+    return std::move(Error(ErrorCode::kCorruptData, "this is not a progress file that Headrace wrote")
+                         .with_hint("Remove it, and begin again."));
+  }
+}
 
 Result<ProgressFile> ProgressFile::lock(const std::string& output_path) {
   std::string output = output_path;
@@ -113,32 +142,19 @@ Result<std::optional<RunProgress>> ProgressFile::load(const std::string& setting
   auto text = read_whole_file(path_, kMostBytes);
   if (!text.ok() && text.error().code() == ErrorCode::kNotFound) return std::optional<RunProgress>();
   if (!text.ok()) return std::move(text.error());
-  const auto read = read_json(*text);
-  const nlohmann::json saved = read.ok() ? *read : nlohmann::json();
-  try {
-    if (saved.at("format") != kFormat) throw std::invalid_argument("no progress");
-    if (saved.at("settings") != nlohmann::json::parse(settings))
-      return std::move(Error(ErrorCode::kInvalidArgument,
-                             "the unfinished output here was begun with other files, options or another tokenizer")
-                           .with_file(path_)
-                           .with_hint("Give the same again, name another output, or begin anew: restart=True, "
-                                      "--restart."));
-    return std::optional(progress_of(saved));
-  } catch (const std::exception&) {
-    return std::move(Error(ErrorCode::kCorruptData, "this is not a progress file that Headrace wrote")
-                         .with_file(path_)
-                         .with_hint("Remove it, and begin again."));
-  }
+  auto progress = parse_progress(*text, settings);
+  if (!progress.ok()) return std::move(progress.error().with_file(path_));
+  return std::optional(std::move(*progress));
 }
 
 Status ProgressFile::save(const std::string& settings, const RunProgress& progress) const {
-  return write(path_, saved_form(settings, progress));
+  return write(path_, progress_text(settings, progress));
 }
 
 Status ProgressFile::finish(const std::string& settings, const RunProgress& progress, const std::string& made) const {
   nlohmann::json done = saved_form(settings, progress);
   done["made"] = version_of(made);
-  return write(done_path(), done);
+  return write(done_path(), text_of(done));
 }
 
 std::optional<RunProgress> ProgressFile::finished(const std::string& settings, const std::string& made) const {
@@ -150,7 +166,7 @@ std::optional<RunProgress> ProgressFile::finished(const std::string& settings, c
     if (done.at("format") != kFormat || done.at("settings") != nlohmann::json::parse(settings)) return std::nullopt;
     if (now.is_null() || done.at("made") != now) return std::nullopt;
     return progress_of(done);
-  } catch (const nlohmann::json::exception&) {
+  } catch (const std::exception&) {
     return std::nullopt;
   }
 }

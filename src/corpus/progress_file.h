@@ -18,6 +18,11 @@ struct RunProgress {
   std::string output = {};  ///< A checkpoint of TokenOutput's.
 };
 
+/// Return what a progress file holds. \param settings  A JSON document.
+std::string progress_text(const std::string& settings, const RunProgress& progress);
+/// Read that text. Errors: kInvalidArgument  it is of other settings; kCorruptData.
+Result<RunProgress> parse_progress(const std::string& text, const std::string& settings);
+
 /// Threads: one at a time. While it lives, no other process has the same one.
 class ProgressFile {
  public:

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cmath>
 #include <limits>
 
 #include "dataset/refuse.h"
@@ -147,7 +148,8 @@ Status read_seconds(const std::string& text, std::chrono::nanoseconds& to) {
   const auto [stop, error] = std::from_chars(text.data(), end, seconds);
   if (error != std::errc() || stop != end || !(seconds > 0) || seconds > kMostSeconds)
     return unexpected("a positive number of seconds", text).with_hint("Leave it out to wait without limit.");
-  to = std::chrono::nanoseconds(static_cast<std::int64_t>(seconds * 1e9));
+  // To the nearest, so that what is written of it is the same again; and never to 0, which would be no limit.
+  to = std::chrono::nanoseconds(std::max<std::int64_t>(std::llround(seconds * 1e9), 1));
   return {};
 }
 

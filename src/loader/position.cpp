@@ -13,6 +13,7 @@ namespace headrace {
 namespace {
 
 constexpr std::uint64_t kVersion = 2;
+constexpr std::uint32_t kStateStreams = 1 << 16, kStatePoolBlocks = 1 << 20;  // of a state; as many streams as options
 
 Error differs(std::string_view what, const std::string& state, const std::string& here, std::string_view hint) {
   return refuse(fmt::format("the state does not fit this loader: {} is {} in the state, {} here", what, state, here),
@@ -117,7 +118,11 @@ ShuffleShape shape_of(const std::string& order) {
   const auto streams = std::from_chars(order.data() + kPrefix.size(), end, shape.streams);
   if (streams.ec != std::errc() || streams.ptr == end || *streams.ptr != 'x') return {};
   const auto pool = std::from_chars(streams.ptr + 1, end, shape.pool_blocks);
-  return pool.ec == std::errc() && pool.ptr == end ? shape : ShuffleShape{};
+  if (pool.ec != std::errc() || pool.ptr != end) return {};
+  // A state is foreign bytes, and a stream is memory: more than any loader would have is no shape.
+  const bool is_usable = shape.streams >= 1 && shape.streams <= kStateStreams && shape.pool_blocks >= 1 &&
+                         shape.pool_blocks <= kStatePoolBlocks;
+  return is_usable ? shape : ShuffleShape{};
 }
 
 std::uint32_t lanes_of(const std::string& steps) {

@@ -40,7 +40,7 @@ Result<LoaderState> parse_state(const std::string& json);
 /// anything.
 Status check_state(const LoaderState& state, const LoaderState& here, bool accept_changed_data = false);
 
-/// "block 64x4" → {64, 4}; {0, 0} for other orders.
+/// "block 64x4" → {64, 4}; {0, 0} for other orders, and for shapes that no loader would have.
 ShuffleShape shape_of(const std::string& order);
 /// "tokens 100 deal lanes 4 …" → 4; 0 for steps of other kinds.
 std::uint32_t lanes_of(const std::string& steps);

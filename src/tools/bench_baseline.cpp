@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "base/read_json.h"
 #include "storage/whole_file.h"
 #include "tools/bench_report.h"
 #include "tools/text_table.h"
@@ -17,10 +16,9 @@ constexpr std::uint64_t kMaxBytes = 64 << 20;
 Json load_baseline(const std::string& path) {
   auto text = read_whole_file(path, kMaxBytes);
   if (!text.ok()) throw text.error().with_hint("Name a file that `headrace bench --json > FILE` or --save wrote.");
-  auto read = read_json<Json>(*text);
-  Json bench = read.ok() ? std::move(*read) : Json();
-  if (Status status = summarise_bench(bench); !status.ok()) throw status.error().with_file(path);
-  return bench;
+  Result<Json> bench = parse_bench(*text);
+  if (!bench.ok()) throw bench.error().with_file(path);
+  return std::move(*bench);
 }
 
 /// What would make the two runs measurements of different things.
@@ -55,8 +53,10 @@ const Json* same_contestant(const Json& bench, const Json& wanted) {
 }  // namespace
 
 void judge_bench(Json& bench, const BenchJudgement& judgement, ToolResult& result) {
-  if (judgement.baseline.empty()) return;
-  const Json before = load_baseline(judgement.baseline);
+  if (!judgement.baseline.empty()) compare_bench(bench, load_baseline(judgement.baseline), judgement, result);
+}
+
+void compare_bench(Json& bench, const Json& before, const BenchJudgement& judgement, ToolResult& result) {
   const double limit = judgement.max_slowdown_percent > 0 ? judgement.max_slowdown_percent : kToldPercent;
   Json compared = Json::array();
   std::vector<std::string> slower;

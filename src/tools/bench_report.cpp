@@ -189,8 +189,7 @@ std::string bench_markdown(const Json& bench) {
 }
 
 ToolResult bench_report(const std::string& measured, const BenchJudgement& judgement) {
-  Json bench = Json::parse(measured, nullptr, false);
-  summarise_bench(bench).value();
+  Json bench = parse_bench(measured).value();
   ToolResult result;
   result.text = bench_text(bench);
   result.markdown = bench_markdown(bench);

@@ -6,16 +6,17 @@
 #include <optional>
 #include <string>
 
+#include "tools/bench_schema.h"
 #include "tools/json.h"
 
 namespace headrace {
-
-constexpr const char* kBenchSchema = "headrace-bench/1";
 
 /// Check the schema, and give each contestant its medians: "first" and "later" (null: not measured), "epoch_seconds",
 /// and "headrace_is", by what factor Headrace is faster: the medians that are shown, divided.
 /// Errors: kInvalidArgument.
 Status summarise_bench(Json& measured);
+/// Parse measurements and summarise them. Errors: kInvalidArgument.
+Result<Json> parse_bench(const std::string& text);
 /// Return the table for people, of what summarise_bench() has been through.
 std::string bench_text(const Json& bench);
 /// Return the same as a page of Markdown.

@@ -111,6 +111,42 @@ TEST(BenchReport, WhatIsNoBenchIsRefused) {
     EXPECT_NE(refusal(text).find("no measurements of headrace bench"), std::string::npos) << text;
 }
 
+TEST(BenchReport, ValuesOfAnotherKindAreRefused) {
+  const Json sound = measured({contestant("headrace", "Headrace", {{100, 1000}})});
+  ASSERT_EQ(refusal(dump(sound)), "");
+  for (const auto& [place, value] :
+       std::initializer_list<std::pair<const char*, Json>>{{"/samples", -1},
+                                                           {"/sample_bytes", "many"},
+                                                           {"/machine", 5},
+                                                           {"/machine/cpu", 1},
+                                                           {"/page_cache/files", "2"},
+                                                           {"/page_cache/resident_share", "half"},
+                                                           {"/skipped", Json::array({"h5py"})},
+                                                           {"/stopped_by_time", 0},
+                                                           {"/contestants/0/title", 7},
+                                                           {"/contestants/0/split", Json::array()},
+                                                           {"/contestants/0/batch_size", 1e300},
+                                                           {"/contestants/0/batch_size", -5},
+                                                           {"/contestants/0/workers_tried", Json{{"2", 1e300}}},
+                                                           {"/contestants/0/rounds/0/first/samples_per_second", 1e300},
+                                                           {"/contestants/0/rounds/0/first/batch_ms", 5},
+                                                           {"/contestants/0/rounds/0/later", "none"}}) {
+    Json other = sound;
+    other[Json::json_pointer(place)] = value;
+    EXPECT_NE(refusal(dump(other)).find("no measurements of headrace bench"), std::string::npos) << place << value;
+  }
+  EXPECT_NE(refusal(std::string(100000, '[')).find("no measurements"), std::string::npos);
+}
+
+TEST(BenchReport, AReportIsMeasurementsOfTheSameReport) {
+  Json bench = measured({contestant("headrace", "Headrace", {{100, 1000}}), contestant("h5py", "h5py", {{50, 0}})});
+  bench["contestants"][0]["headrace_is"] = {{"first", 7}};  // of other medians, or by hand
+  const ToolResult report = bench_report(dump(bench), {}), again = bench_report(report.json, {});
+  EXPECT_EQ(again.json, report.json);
+  EXPECT_EQ(again.text, report.text);
+  EXPECT_EQ(report.text.find("7.0x"), std::string::npos) << report.text;
+}
+
 class BenchBaseline : public ::testing::Test {
  protected:
   ToolResult against(const Json& before, const Json& now, double max_slowdown) const {

@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <vector>
 
+#include "base/read_json.h"
 #include "tools/bench_report.h"
+#include "tools/bench_schema.h"
 
 namespace headrace {
 namespace {
@@ -60,12 +62,6 @@ bool same_work(const Json& a, const Json& b) {
   return a.value("split", "train") == b.value("split", "train") && a["batch_size"] == b["batch_size"];
 }
 
-Error not_the_schema(const std::string& what) {
-  return Error(ErrorCode::kInvalidArgument, fmt::format("these are no measurements of headrace bench: {}", what))
-      .with_hint(fmt::format("Files that `headrace bench --json` or --save wrote begin with \"schema\": \"{}\".",
-                             kBenchSchema));
-}
-
 }  // namespace
 
 std::optional<double> number_at(const Json& json, const char* key) {
@@ -74,21 +70,16 @@ std::optional<double> number_at(const Json& json, const char* key) {
   return found->get<double>();
 }
 
+Result<Json> parse_bench(const std::string& text) {
+  auto bench = read_json<Json>(text);
+  if (!bench.ok()) bench = Json();  // an object is expected, says the schema
+  HEADRACE_TRY(summarise_bench(*bench));
+  return bench;
+}
+
 Status summarise_bench(Json& measured) {
-  if (!measured.is_object()) return not_the_schema("a JSON object is expected");
-  const auto schema = measured.find("schema");
-  if (schema == measured.end() || *schema != kBenchSchema)
-    return not_the_schema(fmt::format("\"schema\" is {}", schema == measured.end() ? "missing" : dump(*schema)));
+  HEADRACE_TRY(check_bench(measured));
   const auto listed = measured.find("contestants");
-  if (listed == measured.end() || !listed->is_array()) return not_the_schema("\"contestants\" is missing");
-  for (Json& contestant : *listed) {
-    const bool whole = contestant.is_object() && contestant.contains("name") && contestant["name"].is_string() &&
-                       number_at(contestant, "batch_size") && contestant.contains("rounds") &&
-                       contestant["rounds"].is_array();
-    if (!whole) return not_the_schema("a contestant lacks its name, batch_size or rounds");
-    for (const Json& round : contestant["rounds"])
-      if (!round.is_object()) return not_the_schema("a round is no object");
-  }
   for (Json& contestant : *listed) {
     const double samples = number_at(contestant, "samples").value_or(0);
     Json epoch_seconds;
@@ -100,6 +91,7 @@ Status summarise_bench(Json& measured) {
     contestant["epoch_seconds"] = std::move(epoch_seconds);
   }
   for (Json& theirs : *listed) {
+    theirs.erase("headrace_is");  // of other medians, in what was summarised before
     const auto ours = std::find_if(listed->begin(), listed->end(),
                                    [&](const Json& c) { return c["name"] == "headrace" && same_work(c, theirs); });
     if (theirs["name"] == "headrace" || ours == listed->end()) continue;

@@ -49,6 +49,7 @@ Status read_word(const YamlNode& node, const std::string& key,
 /// A list of arrays, or a map of an array and its values that are classes: [mito, er], {labels: [1, 2, 5]}.
 Status read_balance(const YamlNode& node, const std::string& key, std::vector<PatchClass>& classes) {
   if (node.kind == YamlNode::Kind::kMap) {
+    HEADRACE_TRY(yaml::check_names(node, key));
     for (const auto& [name, values] : node.entries) {
       std::vector<std::uint64_t> numbers;
       HEADRACE_TRY(read_extents(values, key + "." + name.text, numbers));
@@ -69,6 +70,7 @@ Status read_balance(const YamlNode& node, const std::string& key, std::vector<Pa
 /// A list of arrays, whose boxes have the patch's shape, or a map of an array and its shape: {raw_32nm: [64, 64, 64]}.
 Status read_context(const YamlNode& node, const std::string& key, std::vector<PatchContext>& context) {
   if (node.kind == YamlNode::Kind::kMap) {
+    HEADRACE_TRY(yaml::check_names(node, key));
     for (const auto& [name, shape] : node.entries) {
       PatchContext& one = context.emplace_back(PatchContext{name.text, {}});
       HEADRACE_TRY(read_extents(shape, key + "." + name.text, one.shape));

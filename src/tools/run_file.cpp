@@ -13,6 +13,7 @@
 #include "storage/whole_file.h"
 #include "tools/patches_section.h"
 #include "tools/run_file_paths.h"
+#include "tools/run_file_text.h"
 #include "tools/text_config.h"
 #include "tools/yaml_values.h"
 
@@ -149,7 +150,7 @@ Status read_files(const YamlNode& node, const std::string& key, const std::strin
 
 /// A value of an option as its table takes it. YAML readers differ in what they take for numbers and truth: one way of
 /// writing them is taken here.
-Result<std::string> option_text(const LoaderOption& option, const YamlNode& node, const std::string& key) {
+Result<std::string> text_for(const LoaderOption& option, const YamlNode& node, const std::string& key) {
   switch (option.kind) {
     case LoaderOption::Kind::kSwitch: {
       HEADRACE_ASSIGN(const bool on, as_bool(node, key));
@@ -186,7 +187,7 @@ Status read_loader(const YamlNode& node, const std::string& run_file, LoaderSett
       continue;
     }
     keys[std::string(option.name)] = [&](const YamlNode& n, const std::string& k) -> Status {
-      HEADRACE_ASSIGN(std::string text, option_text(option, n, k));
+      HEADRACE_ASSIGN(std::string text, text_for(option, n, k));
       if (option.name == "cache" && text.find('/') != std::string::npos) text = beside(run_file, text);
       const Status set = option.set(settings, text);
       return set.ok() ? Status() : Status(bad(n, k, set.error().message()).with_hint(set.error().hint()));
@@ -210,8 +211,9 @@ Result<std::string> read_text(const std::string& path) {
   return text;
 }
 
-Result<RunConfig> parse_run(const std::string& path) {
-  HEADRACE_ASSIGN(const std::string text, read_text(path));
+}  // namespace
+
+Result<RunConfig> parse_run(const std::string& text, const std::string& path) {
   HEADRACE_ASSIGN(const YamlNode root, parse_yaml(text));
   if (is_text_config(root)) return read_text_config(root, path);
   RunConfig run;
@@ -314,8 +316,6 @@ Result<RunConfig> parse_run(const std::string& path) {
   return run;
 }
 
-}  // namespace
-
 Dataset open_run(const RunConfig& run) {
   return open_run(run, run.files);
 }
@@ -328,7 +328,8 @@ Dataset open_run(const RunConfig& run, const std::vector<std::string>& files) {
 }
 
 RunConfig load_run(const std::string& path) {
-  Result<RunConfig> run = parse_run(path);
+  const Result<std::string> text = read_text(path);
+  Result<RunConfig> run = text.ok() ? parse_run(*text, path) : text.error();
   if (!run.ok()) throw run.error().with_file(path).with_stage("run file");
   run->path = path;
   return std::move(*run);

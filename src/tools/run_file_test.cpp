@@ -6,6 +6,7 @@
 #include <fstream>
 
 #include "base/testing/temporary_folder.h"
+#include "tools/run_file_text.h"
 
 namespace headrace {
 namespace {
@@ -183,6 +184,42 @@ TEST_F(RunFile, ADirectoryWithGlobCharactersIsTakenLiterally) {
   std::ofstream(root_ + "/set[1]/run.yaml") << "data: {files: [\"*.h5\", a.h5]}\nloader: {batch_size: 1}\n";
   const RunConfig run = load_run(root_ + "/set[1]/run.yaml");
   EXPECT_EQ(run.files, (std::vector<std::string>{root_ + "/set[[]1]/*.h5", root_ + "/set[1]/a.h5"}));
+}
+
+TEST_F(RunFile, WhatIsWrittenMeansTheSameElsewhere) {
+  const auto text = [](const std::string& run) { return run_file_text(parse_run(run, "/runs/run.yaml").value()); };
+  for (const std::string run :
+       {"data: {files: a.h5}\nloader: {group_by: 'event: id # 7', max_items: 100}\n",
+        "data: {files: a.h5}\nloader: {group_by: 'null'}\n", "data: {files: a.h5}\nloader: {group_by: 0}\n",
+        "data: {files: a.h5, sample_by: {key: 'keys.h5::event'}}\nloader: {batch_size: 1}\n",
+        "data: {files: a.h5, sample_by: {offsets: 'keys.h5::ends'}}\nloader: {batch_size: 1, timeout: 0.3}\n",
+        "data: {files: a.h5}\nloader: {batch_size: 1, timeout: 8.999999999}\n"}) {
+    const std::string written = text(run);
+    const auto again = parse_run(written, "/elsewhere/run.yaml");
+    ASSERT_TRUE(again.ok()) << written << again.error().what();
+    EXPECT_EQ(run_file_text(*again), written);
+  }
+  expect_contains(text("data: {files: a.h5, sample_by: {key: 'k.h5::id'}}\nloader: {batch_size: 1}\n"),
+                  "\"/runs/k.h5::id\"");
+}
+
+TEST_F(RunFile, ClassesKeepTheirOrder) {
+  const std::string patches = "data: {files: a, volume: {}, patches: {shape: 8, samples_per_epoch: 1, ";
+  const RunConfig run = load(patches + "balance: {b: [2, 1], a: [3]}}}\nloader: {batch_size: 1}\n");
+  const auto again = parse_run(run_file_text(run), "run.yaml");
+  ASSERT_TRUE(again.ok()) << again.error().what();
+  ASSERT_EQ(again->patches->balance.size(), 3U);
+  for (std::size_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(again->patches->balance[i].array, run.patches->balance[i].array);
+    EXPECT_EQ(again->patches->balance[i].value->text(), run.patches->balance[i].value->text());
+  }
+  for (const char* key : {"balance", "context"})
+    expect_contains(refusal(patches + key + ": {b: [2], b: [1]}}}\nloader: {batch_size: 1}\n"), "given twice");
+}
+
+TEST_F(RunFile, AShortTimeoutIsALimit) {
+  EXPECT_EQ(load(with("timeout: 1e-10")).loader.timeout.count(), 1);
+  EXPECT_EQ(load(with("timeout: 0.3")).loader.timeout.count(), 300'000'000);
 }
 
 TEST_F(RunFile, AMissingRunFile) {

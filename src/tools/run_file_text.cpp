@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <filesystem>
-#include <map>
+#include <utility>
+#include <vector>
 
 #include "loader/options_table.h"
 #include "tools/json.h"
@@ -25,29 +27,34 @@ std::string absolute(const std::string& path) {
   return failed ? path : (here / path).string();
 }
 
-/// "NAME: PATH" of a field, with the FILES of a "FILES::PATH" from anywhere.
-std::string field_text(const std::string& name, const std::string& given, const OpenOptions& open,
-                       const std::set<std::string>* beside) {
-  std::string path = given.empty() ? name : given;
+/// The path of an array, with the FILES of a "FILES::PATH" from anywhere.
+std::string array_path(const std::string& path, const OpenOptions& open, const std::set<std::string>* beside) {
   const std::size_t end = path.find("::");
   const std::string files = path.substr(0, end);
-  if (end != std::string::npos && end != 0 && (beside == nullptr || beside->contains(files))) {
-    const auto known = open.companion_files.find(files);
-    path = absolute(known == open.companion_files.end() || known->second.empty() ? files : known->second[0]) +
-           path.substr(end);
-  }
+  if (end == std::string::npos || end == 0 || (beside != nullptr && !beside->contains(files))) return path;
+  const auto known = open.companion_files.find(files);
+  return absolute(known == open.companion_files.end() || known->second.empty() ? files : known->second[0]) +
+         path.substr(end);
+}
+
+/// "NAME: PATH" of a field.
+std::string field_text(const std::string& name, const std::string& given, const OpenOptions& open,
+                       const std::set<std::string>* beside) {
+  const std::string path = array_path(given.empty() ? name : given, open, beside);
   return fmt::format("    {}: {}\n", headrace::quoted(name), headrace::quoted(path));
 }
 
-/// As run files have it: names alone, or the values of each.
+/// As run files have it: names alone, or the values of each. Arrays are in their order, which the draws follow.
 std::string balance_text(const std::vector<PatchClass>& classes) {
-  std::map<std::string, std::vector<std::string>> values;
+  std::vector<std::pair<std::string, std::vector<std::string>>> values;
   std::vector<std::string> names;
-  for (const PatchClass& one : classes)
-    if (one.value)
-      values[one.array].push_back(one.value->text());
-    else
-      names.push_back(quoted(one.array));
+  for (const PatchClass& one : classes) {
+    names.push_back(quoted(one.array));
+    if (!one.value) continue;
+    auto known = std::ranges::find(values, one.array, [](const auto& entry) { return entry.first; });
+    if (known == values.end()) known = values.insert(values.end(), {one.array, {}});
+    known->second.push_back(one.value->text());
+  }
   if (values.empty()) return fmt::format("[{}]", fmt::join(names, ", "));
   std::vector<std::string> entries;
   for (const auto& [name, numbers] : values)
@@ -87,9 +94,10 @@ std::string data_section_text(const RunConfig& run, const std::set<std::string>*
   for (const BroadcastChoice& field : run.open.broadcast) out += field_text(field.name, field.path, run.open, beside);
   if (const auto& by = run.open.sample_by) {
     out += "  sample_by:\n";
-    if (!by->key.empty()) out += fmt::format("    key: {}\n", quoted(by->key));
+    if (!by->key.empty()) out += fmt::format("    key: {}\n", quoted(array_path(by->key, run.open, beside)));
     if (by->column) out += fmt::format("    column: {}\n", *by->column);
-    if (!by->offsets.empty()) out += fmt::format("    offsets: {}\n", quoted(by->offsets));
+    if (!by->offsets.empty())
+      out += fmt::format("    offsets: {}\n", quoted(array_path(by->offsets, run.open, beside)));
     if (!by->meta.empty()) out += fmt::format("    meta: {}\n", quoted(absolute(by->meta)));
     for (const auto& [key, text] :
          std::initializer_list<std::pair<const char*, const std::string*>>{{"first", &by->first},
@@ -118,16 +126,20 @@ std::string data_section_text(const RunConfig& run, const std::set<std::string>*
   return out;
 }
 
+std::string option_text(const LoaderOption& option, const LoaderSettings& settings) {
+  const std::string value = option.get(settings);
+  if (option.name == "group_by") return quoted(value);
+  if (option.name != "cache") return value;
+  return quoted(settings.options.cache.mode == CacheChoice::kDirectory ? absolute(value) : value);
+}
+
 std::string run_file_text(const RunConfig& run) {
   std::string out = data_section_text(run);
   out += "loader:\n";
   const LoaderSettings settings{run.loader, run.framework, run.device, run.batch_format, {}, {}};
   for (const LoaderOption& option : loader_options()) {
     if ((option.where & LoaderOption::kRunFile) == 0 || !is_given(option, settings)) continue;
-    const bool quote = option.kind == LoaderOption::Kind::kText && option.name == "cache";
-    std::string value = option.get(settings);
-    if (quote) value = quoted(run.loader.cache.mode == CacheChoice::kDirectory ? absolute(value) : value);
-    out += fmt::format("  {}: {}\n", option.name, value);
+    out += fmt::format("  {}: {}\n", option.name, option_text(option, settings));
   }
   return out;
 }

@@ -64,6 +64,14 @@ Result<bool> as_bool(const YamlNode& node, const std::string& key) {
   return bad(node, key, fmt::format("true or false is expected, {} was found", found(node)));
 }
 
+Status check_names(const YamlNode& map, const std::string& key) {
+  std::map<std::string, int> seen;
+  for (const auto& [name, value] : map.entries)
+    if (const auto [first, fresh] = seen.emplace(name.text, name.line); !fresh)
+      return bad(name, key + "." + name.text, fmt::format("given twice, first on line {}", first->second));
+  return {};
+}
+
 Status walk(const YamlNode& node, const std::string& section, const Keys& keys) {
   const std::string prefix = section.empty() ? "" : section + ".";
   if (node.kind != YamlNode::Kind::kMap)

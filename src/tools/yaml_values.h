@@ -20,6 +20,9 @@ Result<std::string> as_text(const YamlNode& node, const std::string& key);
 Result<std::uint64_t> as_number(const YamlNode& node, const std::string& key);
 Result<bool> as_bool(const YamlNode& node, const std::string& key);
 
+/// Refuse a map of names in which one is given twice. Errors: kInvalidArgument.
+Status check_names(const YamlNode& map, const std::string& key);
+
 /// The keys of one section and what to do with each value.
 using Keys = std::map<std::string, std::function<Status(const YamlNode&, const std::string&)>>;
 /// Call each key's function with its value. Errors: kInvalidArgument: a key that is not there or given twice, a value

@@ -88,7 +88,8 @@ std::optional<Voxel> voxel_of(const Json& own, const Json& of_image, const Json&
   Voxel voxel{std::vector<double>(rank, 1), std::vector<double>(rank, 0), {}};
   if (rank == 0 || !apply(own, voxel) || !apply(of_image, voxel)) return std::nullopt;
   set_units(axes, voxel);
-  const bool finite = std::ranges::all_of(voxel.size, [](double size) { return size > 0 && std::isfinite(size); });
+  const bool finite = std::ranges::all_of(voxel.size, [](double size) { return size > 0 && std::isfinite(size); }) &&
+                      std::ranges::all_of(voxel.origin, [](double origin) { return std::isfinite(origin); });
   return finite ? std::optional(std::move(voxel)) : std::nullopt;
 }
 

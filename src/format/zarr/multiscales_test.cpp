@@ -49,6 +49,20 @@ TEST(Multiscales, OtherUnitsStayBesideEachOther) {
   EXPECT_EQ(channels.at(0).voxel->text(), "0.04 x 4 x 4 nanometer");
 }
 
+TEST(Multiscales, SumsAndProductsThatAreNoNumbers) {
+  for (const char* steps :
+       {R"({"type": "translation", "translation": [1e308]}, {"type": "scale", "scale": [1e308]})",
+        R"({"type": "translation", "translation": [1e308]}, {"type": "translation", "translation": [1e308]})",
+        R"({"type": "scale", "scale": [1e-300]}, {"type": "scale", "scale": [1e-300]})"}) {
+    const std::string text = R"({"multiscales": [{"axes": ["x"], "datasets": [{"path": "s0",
+        "coordinateTransformations": [)" +
+                             std::string(steps) + "]}]}]}";
+    const auto levels = levels_of(parse_json(std::as_bytes(std::span(text))).value(), "");
+    ASSERT_EQ(levels.size(), 1) << steps;
+    EXPECT_FALSE(levels[0].voxel.has_value()) << steps;
+  }
+}
+
 TEST(Multiscales, AxesWithoutNamesOrInOtherNumber) {
   EXPECT_EQ(names_text(level_with(R"(["z", "y", "x"])").at(0).axes), "z, y, x");
   for (const char* axes :
