@@ -51,14 +51,14 @@ class PieceSchedule {
     TextPiece text;
     EncodedPiece encoded;
     enum class State : std::uint8_t { kRead, kEncoding, kEncoded } state = State::kRead;
-    std::uint64_t held_bytes = 0;  ///< Of the pool.
+    std::uint64_t held_bytes = 0;  ///< What it takes of the pool.
   };
   struct File {
     std::unique_ptr<PieceReader> reader;
     std::deque<std::unique_ptr<Piece>> pieces;  ///< In order; the first was not written yet.
     bool is_being_read = false, is_read = false;
-    std::uint64_t held_bytes = 0;     ///< Of the pool: by its pieces, and by its codec.
-    std::uint64_t window_bytes = 0;   ///< The part of its codec.
+    std::uint64_t held_bytes = 0;     ///< What its pieces and its codec take of the pool.
+    std::uint64_t window_bytes = 0;   ///< What its codec takes of that.
     std::uint64_t waiting_bytes = 0;  ///< What its next piece would take; 0: as much as is usual.
   };
   using Lock = std::unique_lock<std::mutex>;
@@ -85,7 +85,7 @@ class PieceSchedule {
   std::condition_variable changed_;
   std::map<std::size_t, File> open_files_;  ///< From the one that is written on.
   std::size_t writing_file_;
-  std::uint64_t used_bytes_ = 0;  ///< Of the pool.
+  std::uint64_t used_bytes_ = 0;  ///< What all take of the pool.
   bool is_writing_ = false;
   std::optional<Error> error_;
 };

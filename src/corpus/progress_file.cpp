@@ -26,8 +26,8 @@ constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 30;  // it lists all fi
 
 /// Return whether a path still names the file that is open: another process may have removed it, and made a new one.
 bool names(const std::string& path, int descriptor) {
-  struct stat opened {
-  }, there{};
+  struct stat opened {};
+  struct stat there {};
   return ::fstat(descriptor, &opened) == 0 && ::stat(path.c_str(), &there) == 0 && opened.st_dev == there.st_dev &&
          opened.st_ino == there.st_ino;
 }

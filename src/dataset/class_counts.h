@@ -30,7 +30,7 @@ struct ClassCount : ClassBlocks {
 
 /// Return the voxels of a block along each axis for patches of a shape: a quarter of it and at most 16, or more where
 /// there would be millions of blocks; at most half of it, so that a patch about any place of a block meets all of it.
-/// Of small patches at most all: then it may miss some. Follows the volumes' extents alone.
+/// The block of a small patch may be as large as it, and the patch may miss a part. Follows the volumes' extents alone.
 Axes class_block(std::span<const std::uint64_t> patch, const Source& volumes);
 
 /// Return the blocks of each class that have voxels of it, by file and number; volumes are files. What was counted

@@ -72,7 +72,8 @@ Result<std::unique_ptr<SlotMemory>> SlotArena::acquire(const StepSizes& sizes, b
     if (arena_.data() == nullptr && arena_bytes_ > 0) {
       HEADRACE_ASSIGN(arena_, PageBuffer::allocate(arena_bytes_));
     }
-    if (usage_.used_bytes + bytes > limit_bytes_ && !starving) return std::unique_ptr<SlotMemory>();
+    if (usage_.used_bytes + usage_.outside_bytes + bytes > limit_bytes_ && !starving)
+      return std::unique_ptr<SlotMemory>();
     const auto hole = std::find_if(holes_.begin(), holes_.end(), [&](const auto& h) { return h.second >= bytes; });
     if (hole == holes_.end() && !starving) return std::unique_ptr<SlotMemory>();
     slot = std::make_unique<ArenaSlot>();
@@ -88,16 +89,15 @@ Result<std::unique_ptr<SlotMemory>> SlotArena::acquire(const StepSizes& sizes, b
       rest.key() += bytes;
       rest.mapped() -= bytes;
       if (rest.mapped() > 0) holes_.insert(std::move(rest));
-      usage_.used_bytes += bytes;
-      usage_.peak_bytes = std::max(usage_.peak_bytes, usage_.used_bytes);
+      count(static_cast<std::int64_t>(bytes), 0);
     } else {
+      discard_holes();
       slot->outside.emplace();
-      usage_.outside_bytes += bytes;
-      usage_.peak_outside_bytes = std::max(usage_.peak_outside_bytes, usage_.outside_bytes);
+      count(0, static_cast<std::int64_t>(bytes));
     }
   }
   std::byte* at = arena_.data() + slot->offset;
-  if (slot->outside) {  // the caller holds the arena: the oldest batch must complete all the same
+  if (slot->outside) {  // the oldest batch must complete, whatever the caller holds
     HEADRACE_ASSIGN(*slot->outside, PageBuffer::allocate(bytes));
     at = slot->outside->data();
   }
@@ -147,11 +147,8 @@ void SlotArena::give_back(std::uint64_t offset, std::uint64_t bytes, bool outsid
   if (::getpid() != owner_pid_) return;  // a forked child owns a copy of the pages, not of the threads and locks
   {
     const std::lock_guard lock(mutex_);
-    if (outside) {
-      usage_.outside_bytes -= bytes;
-      return;
-    }
-    usage_.used_bytes -= bytes;
+    if (outside) return count(0, -static_cast<std::int64_t>(bytes));
+    count(-static_cast<std::int64_t>(bytes), 0);
     std::uint64_t begin = offset, end = offset + bytes;
     auto next = holes_.lower_bound(offset);
     if (next != holes_.end() && offset + bytes == next->first) {
@@ -172,8 +169,22 @@ void SlotArena::give_back(std::uint64_t offset, std::uint64_t bytes, bool outsid
       hole.mapped() = bytes;
       holes_.insert(std::move(hole));
     }
-    if (limit_bytes_ < arena_bytes_) discard(begin, end - begin);
+    if (limit_bytes_ < arena_bytes_ || usage_.outside_bytes > 0) discard(begin, end - begin);
   }
+}
+
+/// Count what batches take within the arena and outside. With the lock.
+void SlotArena::count(std::int64_t used, std::int64_t outside) {
+  usage_.used_bytes += static_cast<std::uint64_t>(used);
+  usage_.outside_bytes += static_cast<std::uint64_t>(outside);
+  usage_.peak_bytes = std::max(usage_.peak_bytes, usage_.used_bytes);
+  const std::uint64_t all = usage_.used_bytes + usage_.outside_bytes, most = std::max(limit_bytes_, usage_.used_bytes);
+  usage_.beyond_bytes = all - std::min(all, most);
+  usage_.peak_beyond_bytes = std::max(usage_.peak_beyond_bytes, usage_.beyond_bytes);
+}
+
+void SlotArena::discard_holes() {
+  for (const auto& [offset, bytes] : holes_) discard(offset, bytes);
 }
 
 /// Give the whole pages of a hole to the system. With the lock.
@@ -184,14 +195,13 @@ void SlotArena::discard(std::uint64_t offset, std::uint64_t bytes) {
 void SlotArena::limit_slots(std::uint64_t slots) {
   const std::lock_guard lock(mutex_);
   if (limit_bytes_ != 0) limit_bytes_ = std::min(std::max<std::uint64_t>(slots, 1) * slot_bytes_, arena_bytes_);
-  if (limit_bytes_ < arena_bytes_)
-    for (const auto& [offset, bytes] : holes_) discard(offset, bytes);
+  if (limit_bytes_ < arena_bytes_) discard_holes();
 }
 
 void SlotArena::close() {
   const std::lock_guard lock(mutex_);
   limit_bytes_ = 0;
-  for (const auto& [offset, bytes] : holes_) discard(offset, bytes);
+  discard_holes();
 }
 
 void SlotArena::tell_released() {
@@ -213,9 +223,9 @@ SlotArena::ArenaUsage SlotArena::arena_usage() const {
 BatchMemory::Usage SlotArena::usage() const {
   const std::lock_guard lock(mutex_);
   const std::uint64_t peak = arena_.charged_bytes();
-  const std::uint64_t all =
-      limit_bytes_ == arena_bytes_ ? peak : std::min(peak, std::max(limit_bytes_, usage_.used_bytes));
-  return {all + usage_.outside_bytes, peak, usage_.outside_bytes, usage_.peak_outside_bytes, 0};
+  std::uint64_t all = limit_bytes_ == arena_bytes_ ? peak : std::min(peak, std::max(limit_bytes_, usage_.used_bytes));
+  if (usage_.outside_bytes > 0) all = std::min(all, usage_.used_bytes) + usage_.outside_bytes;  // holes have no pages
+  return {all, peak, usage_.beyond_bytes, usage_.peak_beyond_bytes, 0};
 }
 
 }  // namespace headrace

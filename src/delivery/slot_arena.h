@@ -1,9 +1,9 @@
 // SlotArena: memory of batches of unequal sizes, in one stretch, by first fit.
 //
 // A batch of ragged fields has as many bytes as its samples are long. Its size is known from the plan, so that it gets
-// exactly that; what it leaves when it is handed back joins its neighbours. An arena of at least kLeastBatches times
-// the largest batch always has room for the oldest one: with two batches at the caller the free bytes lie in at most
-// three holes, one of which is large enough.
+// exactly that; what it leaves when it is handed back joins its neighbours. Where no hole is large enough for the oldest
+// batch, it lies outside, and the pages of all holes go back to the system for it: what is held stays what it was. Only
+// where the caller keeps batches it may be more.
 #pragma once
 
 #include <headrace/delivery/batch.h>
@@ -40,8 +40,6 @@ std::vector<SlotField> slot_fields(const MappedSource& mapped);
 /// Threads: any.
 class SlotArena final : public BatchMemory, public std::enable_shared_from_this<SlotArena> {
  public:
-  static constexpr std::uint64_t kLeastBatches = 5;
-
   /// Takes its memory with the first batch. \param slots  Of `slot_bytes` on average. \param batch_fields  Of a batch:
   /// those of a slot, then derived columns. Null: nothing is delivered.
   SlotArena(std::vector<SlotField> fields, std::uint64_t slots, std::uint64_t slot_bytes,
@@ -64,7 +62,8 @@ class SlotArena final : public BatchMemory, public std::enable_shared_from_this<
 
   struct ArenaUsage {
     std::uint64_t used_bytes = 0, peak_bytes = 0;
-    std::uint64_t outside_bytes = 0, peak_outside_bytes = 0;  ///< Bytes of batches that found no hole.
+    std::uint64_t outside_bytes = 0;                        ///< Bytes of batches that found no hole.
+    std::uint64_t beyond_bytes = 0, peak_beyond_bytes = 0;  ///< What all batches take beyond the limit.
   };
   [[nodiscard]] ArenaUsage arena_usage() const;
 
@@ -75,6 +74,8 @@ class SlotArena final : public BatchMemory, public std::enable_shared_from_this<
   void give_back(std::uint64_t offset, std::uint64_t bytes, bool outside, Holes::node_type hole);
   void tell_released();
   void discard(std::uint64_t offset, std::uint64_t bytes);
+  void discard_holes();
+  void count(std::int64_t used, std::int64_t outside);
 
   const std::vector<SlotField> fields_;
   const std::size_t num_delivered_;  // of the fields

@@ -15,7 +15,7 @@ namespace headrace::tokenizing {
 /// What a thread has learned, on top of the vocabulary's words, and its buffers. Bounded: see WordTable.
 struct LearnedWords {
   static constexpr std::size_t kUsualBytes = std::size_t{80} << 20;
-  std::size_t most_bytes = kUsualBytes;  ///< Of `words`, but for those of the vocabulary.
+  std::size_t most_bytes = kUsualBytes;  ///< What `words` takes at most, but for those of the vocabulary.
   WordTable words = {};                  ///< Empty until a WordEncoder takes it, whose it is from then on.
   std::vector<std::uint32_t> ends = {}, tokens = {}, merged = {}, ids = {};
 };
