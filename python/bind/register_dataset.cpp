@@ -93,17 +93,35 @@ DatasetHandle choose(const DatasetHandle& self, const std::vector<nb::str>& name
   return DatasetHandle(self.dataset.choose(fields));
 }
 
+/// Columns of a table of NumPy's.
+std::vector<NumberColumn> to_columns(const nb::list& arrays) {
+  using Array = nb::ndarray<nb::ro, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+  std::vector<NumberColumn> columns;
+  for (const nb::handle one : arrays) {
+    const auto array = nb::cast<Array>(one);
+    const auto code = static_cast<nb::dlpack::dtype_code>(array.dtype().code);
+    const DType::Kind kind = code == nb::dlpack::dtype_code::Bool    ? DType::Kind::kBool
+                             : code == nb::dlpack::dtype_code::Int   ? DType::Kind::kInt
+                             : code == nb::dlpack::dtype_code::Float ? DType::Kind::kFloat
+                                                                     : DType::Kind::kUInt;
+    columns.emplace_back(DType{kind, static_cast<std::uint32_t>(array.itemsize())},
+                         std::span(static_cast<const std::byte*>(array.data()), array.nbytes()));
+  }
+  return columns;
+}
+
 Setting to_setting(const nb::handle& value) {
   if (nb::isinstance<nb::bool_>(value)) return nb::cast<bool>(value);
   if (nb::isinstance<nb::int_>(value)) return nb::cast<std::int64_t>(value);
   if (nb::isinstance<nb::float_>(value)) return nb::cast<double>(value);
   if (nb::isinstance<nb::str>(value)) return from_python(nb::cast<nb::str>(value));
   const auto list = nb::cast<nb::list>(value);
-  if (list.size() > 0 && nb::isinstance<nb::str>(list[0])) {
+  if (list.size() > 0 && nb::isinstance<nb::str>(list[0])) {  // NumPy's texts are arrays, too
     std::vector<std::string> texts;
     for (const nb::handle text : list) texts.push_back(from_python(nb::cast<nb::str>(text)));
     return texts;
   }
+  if (list.size() > 0 && nb::ndarray_check(list[0])) return to_columns(list);
   if (std::ranges::all_of(list, [](const nb::handle& one) { return nb::isinstance<nb::int_>(one); })) {
     std::vector<WholeNumber> numbers;
     for (const nb::handle one : list) numbers.push_back(whole_number(one));

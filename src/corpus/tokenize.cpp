@@ -155,6 +155,7 @@ Result<TokenizeEstimate> estimate(const std::vector<std::string>& paths, const T
     if (!read) continue;  // what it is says the work itself
     const TextPiece& piece = *read;
     EncodedPiece encoded = encoder.encode(file, piece);
+    if (encoded.error && options.bad_text == BadText::kSkip) continue;  // a document that will be left out
     if (encoded.error) return std::move(*encoded.error);
     time_ns += now_ns() - began_ns;
     stored += piece.end_stored_offset;

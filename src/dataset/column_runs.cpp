@@ -23,9 +23,11 @@ Dataset stored_column(const Dataset& data, const std::string& field) {
 
 void read_runs(const Dataset& column, const std::function<bool()>& go_on,
                const std::function<void(const Tensor&)>& visit) {
-  constexpr std::uint64_t kRunRows = 1 << 20;
+  constexpr std::uint64_t kRunRows = 1 << 20, kRunBytes = 4 << 20;
+  const std::uint64_t rows =
+      std::clamp<std::uint64_t>(kRunBytes / std::max<std::uint64_t>(column.sample_bytes(), 1), 1, kRunRows);
   for (std::uint64_t first = 0; first < column.size();) {
-    const std::uint64_t end = column.block_end(std::min(first + kRunRows, column.size()) - 1);
+    const std::uint64_t end = column.block_end(std::min(first + rows, column.size()) - 1);
     const Batch batch = column.slice(first, end - first, go_on);
     if (go_on && !go_on()) throw Error(ErrorCode::kCancelled, "stopped before the whole column was read");
     visit(batch.array(0));

@@ -20,7 +20,7 @@
 namespace headrace {
 namespace {
 
-constexpr std::string_view kRecipe = "headrace data set 4";
+constexpr std::string_view kRecipe = "headrace data set 5";
 constexpr int kMostDepth = 1000;         // verbs on top of each other in a recipe that is read
 constexpr std::uint64_t kWordRows = 64;  // rows that a word of a selection's bitmap stands for
 
@@ -77,6 +77,14 @@ struct SettingWriter {
   void operator()(const std::vector<WholeNumber>& values) const {
     out.number(values.size());
     for (const WholeNumber& value : values) write_whole(out, value);
+  }
+  void operator()(const std::vector<NumberColumn>& columns) const {
+    out.number(columns.size());
+    for (const NumberColumn& column : columns) {
+      out.number(static_cast<std::uint64_t>(column.dtype().kind));
+      out.number(column.dtype().itemsize);
+      out.text({reinterpret_cast<const char*>(column.bytes().data()), column.bytes().size()});
+    }
   }
 };
 
@@ -209,6 +217,19 @@ WholeNumber read_whole(PackedReader& in) {
   return is_negative ? WholeNumber(static_cast<std::int64_t>(bits)) : WholeNumber(bits);
 }
 
+std::vector<NumberColumn> read_columns(PackedReader& in) {
+  std::vector<NumberColumn> columns;
+  for (std::size_t n = in.count(); in.ok() && n > 0; --n) {
+    DType dtype;
+    dtype.kind = static_cast<DType::Kind>(in.number_up_to(static_cast<std::uint64_t>(DType::Kind::kFloat)));
+    dtype.itemsize = static_cast<std::uint32_t>(in.number_up_to(8));
+    const std::string_view bytes = in.text();
+    if (dtype.itemsize == 0 || bytes.size() % dtype.itemsize != 0) in.fail();
+    if (in.ok()) columns.emplace_back(dtype, std::as_bytes(std::span(bytes)));
+  }
+  return columns;
+}
+
 Setting read_setting(PackedReader& in) {
   switch (in.number_up_to(std::variant_size_v<Setting> - 1)) {
     case 0:
@@ -226,11 +247,13 @@ Setting read_setting(PackedReader& in) {
     }
     case 5:
       return read_texts(in);
-    default: {
+    case 6: {
       std::vector<WholeNumber> values(in.count());
       for (WholeNumber& value : values) value = read_whole(in);
       return values;
     }
+    default:
+      return read_columns(in);
   }
 }
 

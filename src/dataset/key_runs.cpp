@@ -9,6 +9,7 @@
 #include <string>
 #include <utility>
 
+#include "base/heap.h"
 #include "base/number_text.h"
 #include "dataset/column_runs.h"
 #include "dataset/refuse.h"
@@ -275,8 +276,11 @@ class RunFinder {
 KeyRuns find_key_runs(const Dataset& key, const std::vector<FileRows>& files, const KeyRunOptions& options) {
   const Field& field = key.fields()[0];
   const std::uint64_t offset = column_of(field, options.column) * field.dtype.itemsize;
-  if (field.dtype.kind == DType::Kind::kBytes) return RunFinder<TextKeys>(key, files, options).find(key, offset);
-  return RunFinder<NumberKeys>(key, files, options).find(key, offset);
+  KeyRuns found = field.dtype.kind == DType::Kind::kBytes
+                      ? RunFinder<TextKeys>(key, files, options).find(key, offset)
+                      : RunFinder<NumberKeys>(key, files, options).find(key, offset);
+  trim_heap();  // of what keys took while they were compared
+  return found;
 }
 
 }  // namespace headrace

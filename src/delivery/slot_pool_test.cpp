@@ -183,6 +183,32 @@ TEST(SlotPool, CountsAreRightWhereverMemoryEnds) {
   EXPECT_GT(fail_each_allocation(cycle, check), 6);
 }
 
+TEST(SlotArena, ABatchWithoutAHoleTakesThePagesOfTheHoles) {
+  const std::vector<SlotField> columns{{1 << 20, 0, false}};
+  const auto arena = std::make_shared<SlotArena>(columns, 2, 10 << 20, fields());
+  const auto batch_of = [&](std::uint64_t rows, bool starving) {
+    StepSizes sizes;
+    sizes.group_rows = {rows};
+    return std::move(*arena->acquire(sizes, starving));
+  };
+  auto before = batch_of(8, false), held = batch_of(3, false), behind = batch_of(9, false);
+  ASSERT_TRUE(before && held && behind);
+  before.reset();
+  behind.reset();  // 17 of 20 MiB are free, 9 at most in one place
+  EXPECT_EQ(batch_of(10, false), nullptr);
+  auto oldest = batch_of(10, true);
+  ASSERT_TRUE(oldest);
+  EXPECT_EQ(arena->usage().allocated_bytes, 13U << 20) << "the holes have no pages";
+  EXPECT_EQ(arena->usage().peak_held_over_bytes, 0U);
+  EXPECT_EQ(batch_of(8, false), nullptr) << "what lies outside counts";
+  EXPECT_TRUE(batch_of(7, false));
+  const auto beyond = batch_of(12, true);
+  EXPECT_EQ(arena->usage().held_over_bytes, 5U << 20);
+  oldest.reset();
+  EXPECT_EQ(arena->usage().held_over_bytes, 0U);
+  EXPECT_EQ(arena->usage().peak_held_over_bytes, 5U << 20);
+}
+
 TEST(SlotArena, CountsAreRightWhereverMemoryEnds) {
   const std::vector<SlotField> columns{{8, 0, false}, {4, 0, false}};
   const auto arena = std::make_shared<SlotArena>(columns, 1, 1 << 16, fields());

@@ -3,11 +3,14 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
 #include <cstring>
 #include <limits>
-#include <unordered_map>
+#include <optional>
+#include <span>
 
+#include "base/unplanned_memory.h"
 #include "transform/element_kernel.h"
 #include "transform/kinds.h"
 #include "transform/numbers.h"
@@ -22,50 +25,73 @@ constexpr std::uint32_t kNoRow = ~std::uint32_t{0};
 /// Which row of the table has a key. Immutable.
 class KeyRows {
  public:
-  explicit KeyRows(const std::vector<std::int64_t>& keys) {
-    const auto [least, most] = std::ranges::minmax(keys);
+  /// Errors: kInvalidArgument  a key is there twice; kOutOfBudget.
+  static Result<KeyRows> make(const Transform& transform, PageBuffer keys, std::size_t count) {
+    KeyRows made;
+    made.keys_ = {reinterpret_cast<const std::int64_t*>(keys.data()), count};
+    made.memory_ = std::move(keys);
+    const auto [least, most] = std::ranges::minmax(made.keys_);
     const std::uint64_t range = static_cast<std::uint64_t>(most) - static_cast<std::uint64_t>(least);
-    constexpr std::uint64_t kSmall = 4096, kPlacesPerKey = 8;  // of 4 bytes: less than a hash table has
-    if (range < std::max(kSmall, kPlacesPerKey * keys.size())) {
-      first_ = least;
-      rows_.assign(static_cast<std::size_t>(range) + 1, kNoRow);
+    // By key - first_ where keys lie close together, else by a hash of the key: no more places than that would take.
+    constexpr std::uint64_t kSmall = 4096, kPlacesPerKey = 4;
+    made.is_dense_ = range < std::max(kSmall, kPlacesPerKey * count);
+    made.first_ = least;
+    const std::uint64_t places = made.is_dense_ ? range + 1 : std::bit_ceil(2 * std::uint64_t{count});
+    HEADRACE_ASSIGN(made.places_memory_, unplanned_memory(MemoryTag::kIndex, places * sizeof(std::uint32_t)));
+    made.places_ = {reinterpret_cast<std::uint32_t*>(made.places_memory_.data()), static_cast<std::size_t>(places)};
+    std::ranges::fill(made.places_, kNoRow);
+    for (std::uint32_t row = 0; row < count; ++row) {
+      std::uint32_t& place = made.places_[made.place_of(made.keys_[row])];
+      if (place != kNoRow)
+        return transform_error(transform, fmt::format("the table has two rows for the key {}", made.keys_[row]),
+                               "A table that is joined has one row for each key.");
+      place = row;
     }
-    for (std::uint32_t row = 0; row < keys.size(); ++row)
-      if (rows_.empty())
-        by_key_.emplace(keys[row], row);
-      else
-        rows_[static_cast<std::size_t>(keys[row] - first_)] = row;
+    return made;
   }
   [[nodiscard]] std::uint32_t row_of(std::int64_t key) const {
-    if (!rows_.empty()) {
-      const std::uint64_t place = static_cast<std::uint64_t>(key) - static_cast<std::uint64_t>(first_);
-      return place < rows_.size() ? rows_[static_cast<std::size_t>(place)] : kNoRow;
-    }
-    const auto found = by_key_.find(key);
-    return found == by_key_.end() ? kNoRow : found->second;
+    if (is_dense_ && static_cast<std::uint64_t>(key) - static_cast<std::uint64_t>(first_) >= places_.size())
+      return kNoRow;
+    return places_[place_of(key)];
   }
 
  private:
+  /// Return the place that a key has, or would have.
+  [[nodiscard]] std::size_t place_of(std::int64_t key) const {
+    if (is_dense_)
+      return static_cast<std::size_t>(static_cast<std::uint64_t>(key) - static_cast<std::uint64_t>(first_));
+    std::uint64_t hash = static_cast<std::uint64_t>(key) * 0x9E3779B97F4A7C15ULL;
+    hash ^= hash >> 32;
+    for (std::size_t place = hash & (places_.size() - 1);; place = (place + 1) & (places_.size() - 1))
+      if (places_[place] == kNoRow || keys_[places_[place]] == key) return place;
+  }
+
+  bool is_dense_ = false;
   std::int64_t first_ = 0;
-  std::vector<std::uint32_t> rows_;  // by key - first_, where keys lie close together
-  std::unordered_map<std::int64_t, std::uint32_t> by_key_;
+  PageBuffer memory_, places_memory_;
+  std::span<const std::int64_t> keys_;
+  std::span<std::uint32_t> places_;  // rows, at least half of them none where keys are hashed
 };
 
-/// A column of the table, as a batch has it; behind its rows what keys have that are not in the table.
+/// A column of the table, and what keys have that are not in the table.
 struct JoinedColumn {
-  std::size_t item_bytes = 1;
-  std::vector<std::byte> values;
+  NumberColumn values;
+  std::array<std::byte, 8> otherwise{};
 };
 
 template <std::size_t kBytes>
-void look_up(const std::byte* values, const std::uint32_t* rows, std::size_t count, std::byte* out) {
-  for (std::size_t i = 0; i < count; ++i) std::memcpy(out + i * kBytes, values + rows[i] * kBytes, kBytes);
+void look_up(const JoinedColumn& column, const std::uint32_t* rows, std::size_t count, std::byte* out) {
+  const std::byte* const values = column.values.bytes().data();
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::byte* const from = rows[i] == kNoRow ? column.otherwise.data() : values + std::size_t{rows[i]} * kBytes;
+    std::memcpy(out + i * kBytes, from, kBytes);
+  }
 }
 
 class JoinKernel final : public Kernel {
  public:
-  JoinKernel(Field key, KeyRows rows, std::uint32_t absent, std::vector<JoinedColumn> columns)
-      : key_(std::move(key)), rows_(std::move(rows)), absent_(absent), columns_(std::move(columns)) {}
+  JoinKernel(Field key, KeyRows rows, bool has_otherwise, std::vector<JoinedColumn> columns)
+      : key_(std::move(key)), rows_(std::move(rows)), has_otherwise_(has_otherwise), columns_(std::move(columns)) {}
   Status run(const KernelCall& call) const override {
     std::array<std::int64_t, kKeysAtOnce> keys;
     std::array<std::uint32_t, kKeysAtOnce> rows;
@@ -75,9 +101,7 @@ class JoinKernel final : public Kernel {
       keys_of_rows(call.in[0] + begin * key_.dtype.itemsize, n, keys.data());
       for (std::size_t i = 0; i < n; ++i) {
         rows[i] = rows_.row_of(keys[i]);
-        if (rows[i] != kNoRow) continue;
-        if (absent_ == kNoRow) return missing(keys[i]);
-        rows[i] = absent_;
+        if (rows[i] == kNoRow && !has_otherwise_) return missing(keys[i]);
       }
       for (std::size_t c = 0; c < columns_.size(); ++c) put(columns_[c], rows.data(), n, call.out[c], begin);
     }
@@ -100,16 +124,17 @@ class JoinKernel final : public Kernel {
   }
   static void put(const JoinedColumn& column, const std::uint32_t* rows, std::size_t n, std::byte* out,
                   std::size_t begin) {
-    out += begin * column.item_bytes;
-    switch (column.item_bytes) {
+    const std::size_t item_bytes = column.values.dtype().itemsize;
+    out += begin * item_bytes;
+    switch (item_bytes) {
       case 1:
-        return look_up<1>(column.values.data(), rows, n, out);
+        return look_up<1>(column, rows, n, out);
       case 2:
-        return look_up<2>(column.values.data(), rows, n, out);
+        return look_up<2>(column, rows, n, out);
       case 4:
-        return look_up<4>(column.values.data(), rows, n, out);
+        return look_up<4>(column, rows, n, out);
       default:
-        return look_up<8>(column.values.data(), rows, n, out);
+        return look_up<8>(column, rows, n, out);
     }
   }
   [[nodiscard]] Error missing(std::int64_t key) const {
@@ -121,25 +146,48 @@ class JoinKernel final : public Kernel {
 
   const Field key_;
   const KeyRows rows_;
-  const std::uint32_t absent_;  // row for keys that are not in the table; kNoRow: they are an error
+  const bool has_otherwise_;  // else keys that are not in the table are an error
   const std::vector<JoinedColumn> columns_;
 };
 
-/// Return the keys of the table. Errors: kInvalidArgument  one is no whole number, or there twice.
-Result<std::vector<std::int64_t>> keys_of_table(const Transform& transform, const std::vector<double>& keys) {
-  std::vector<std::int64_t> whole;
-  for (const double key : keys) {
-    if (key != std::floor(key) || std::abs(key) > 0x1p53)  // also NaN
-      return transform_error(transform, fmt::format("the table has the key {}, which is no whole number", key),
-                             "Keys are whole numbers, up to 2^53.");
-    whole.push_back(static_cast<std::int64_t>(key));
+/// Whole numbers of a type of numbers, as int64. \return The first that is none; NaN is none.
+std::optional<std::string> put_keys(const NumberColumn& from, std::int64_t* keys) {
+  const std::byte* at = from.bytes().data();
+  if (from.dtype().kind == DType::Kind::kFloat) {
+    std::array<double, kKeysAtOnce> some;
+    for (std::size_t done = 0; done < from.size(); done += some.size()) {
+      const std::size_t n = std::min(some.size(), from.size() - done);
+      load_numbers(from.dtype(), at + done * from.dtype().itemsize, n, some.data());
+      for (std::size_t i = 0; i < n; ++i) {
+        const auto whole = WholeNumber::of(some[i]);
+        const auto key = whole ? whole->as<std::int64_t>() : std::nullopt;
+        if (!key) return fmt::format("{}", some[i]);
+        keys[done + i] = *key;
+      }
+    }
+    return std::nullopt;
   }
-  std::vector<std::int64_t> sorted = whole;
-  std::ranges::sort(sorted);
-  if (const auto twice = std::ranges::adjacent_find(sorted); twice != sorted.end())
-    return transform_error(transform, fmt::format("the table has two rows for the key {}", *twice),
-                           "A table that is joined has one row for each key.");
-  return whole;
+  if (from.dtype() != DType{DType::Kind::kUInt, 8}) {
+    (void)cast_integers(from.dtype(), at, from.size(), kKeyType, reinterpret_cast<std::byte*>(keys));
+    return std::nullopt;
+  }
+  for (std::size_t i = 0; i < from.size(); ++i) {
+    std::uint64_t key = 0;
+    std::memcpy(&key, at + i * sizeof(key), sizeof(key));
+    if (key > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max())) return fmt::format("{}", key);
+    keys[i] = static_cast<std::int64_t>(key);
+  }
+  return std::nullopt;
+}
+
+/// Errors: kInvalidArgument  a key is no whole number, or there twice; kOutOfBudget.
+Result<KeyRows> rows_by_key(const Transform& transform, const NumberColumn& keys) {
+  HEADRACE_ASSIGN(PageBuffer memory, unplanned_memory(MemoryTag::kIndex, keys.size() * sizeof(std::int64_t)));
+  if (const auto wrong = put_keys(keys, reinterpret_cast<std::int64_t*>(memory.data())))
+    return transform_error(transform,
+                           fmt::format("the table has the key {}, which is no whole number of 64 bits", *wrong),
+                           "Keys are whole numbers, from -2^63 to 2^63 - 1.");
+  return KeyRows::make(transform, std::move(memory), keys.size());
 }
 
 }  // namespace
@@ -147,37 +195,38 @@ Result<std::vector<std::int64_t>> keys_of_table(const Transform& transform, cons
 Result<CompiledTransform> compile_join(const Transform& transform, std::span<const Field> inputs, Settings& settings) {
   HEADRACE_TRY(need_one_number_field(transform, inputs));
   const Field& key = inputs[0];
-  const std::vector<double> table_keys = settings.numbers("keys"), values = settings.numbers("values");
-  const std::vector<std::string> names = settings.texts("names"), dtypes = settings.texts("dtypes");
-  const bool has_default = settings.has("otherwise");
+  const std::vector<NumberColumn> keys = settings.columns("keys"), values = settings.columns("values");
+  const std::vector<std::string> names = settings.texts("names");
+  const bool has_otherwise = settings.has("otherwise");
   const double otherwise = settings.number("otherwise", 0.0);
   HEADRACE_TRY(settings.finish());
   if (!is_whole(key.dtype))
     return transform_error(transform, fmt::format("'{}' is {}: keys are whole numbers", key.name, key.dtype.name()),
                            "T.Cast(field, \"int64\", exact=True) makes whole numbers of it.");
-  if (table_keys.empty() || names.empty() || dtypes.size() != names.size() ||
-      values.size() != table_keys.size() * names.size())
-    return transform_error(transform, fmt::format("{} keys, {} names, {} types and {} values do not make a table",
-                                                  table_keys.size(), names.size(), dtypes.size(), values.size()));
-  HEADRACE_ASSIGN(const std::vector<std::int64_t> keys, keys_of_table(transform, table_keys));
+  const auto is_short = [&](const NumberColumn& column) { return column.size() != keys[0].size(); };
+  if (keys.size() != 1 || keys[0].size() == 0 || keys[0].size() >= kNoRow || names.empty() ||
+      values.size() != names.size() || std::ranges::any_of(values, is_short))
+    return transform_error(transform,
+                           fmt::format("{} columns of keys, {} names and {} columns do not make a table", keys.size(),
+                                       names.size(), values.size()),
+                           "A table has one column of keys, and a name for each other column, all of one length.");
+  HEADRACE_ASSIGN(KeyRows rows, rows_by_key(transform, keys[0]));
   CompiledTransform made;
   std::vector<JoinedColumn> columns;
   for (std::size_t c = 0; c < names.size(); ++c) {
-    const Result<DType> type = type_of_name(dtypes[c]);
-    if (!type.ok()) return transform_error(transform, type.error().message(), type.error().hint());
-    std::vector<double> column(values.begin() + static_cast<std::ptrdiff_t>(c * keys.size()),
-                               values.begin() + static_cast<std::ptrdiff_t>((c + 1) * keys.size()));
-    if (has_default) column.push_back(otherwise);
-    if (const auto wrong = misfit<double>(*type, column, true))
-      return transform_error(transform, fmt::format("{} of '{}' is no {}", *wrong, names[c], type->name()),
-                             "Give otherwise= a number that the type has, or the column another type.");
-    JoinedColumn joined{type->itemsize, std::vector<std::byte>(column.size() * type->itemsize)};
-    store_numbers(*type, column.data(), column.size(), joined.values.data());
-    columns.push_back(std::move(joined));
-    made.outputs.push_back({names[c], "", *type, key.dims, {}});
+    const DType& type = values[c].dtype();
+    if (!is_number(type))
+      return transform_error(transform, fmt::format("'{}' is {}, no number", names[c], type.name()));
+    JoinedColumn& column = columns.emplace_back(JoinedColumn{values[c], {}});
+    if (has_otherwise) {
+      if (const auto wrong = misfit<double>(type, std::vector{otherwise}, true))
+        return transform_error(transform, fmt::format("{} of '{}' is no {}", *wrong, names[c], type.name()),
+                               "Give otherwise= a number that the type has, or the column another type.");
+      store_numbers(type, &otherwise, 1, column.otherwise.data());
+    }
+    made.outputs.push_back({names[c], "", type, key.dims, {}});
   }
-  const auto absent = has_default ? static_cast<std::uint32_t>(keys.size()) : kNoRow;
-  made.kernel = std::make_shared<JoinKernel>(key, KeyRows(keys), absent, std::move(columns));
+  made.kernel = std::make_shared<JoinKernel>(key, std::move(rows), has_otherwise, std::move(columns));
   return made;
 }
 

@@ -13,13 +13,13 @@
 namespace headrace {
 namespace {
 
-Transform join(const std::vector<double>& keys, const std::vector<double>& values) {
+template <class Value = double>
+Transform join(const std::vector<double>& keys, const std::vector<Value>& values) {
   return {"Join",
           {"k"},
-          {{"keys", keys},
-           {"values", values},
-           {"names", std::vector<std::string>{"v"}},
-           {"dtypes", std::vector<std::string>{"float64"}}}};
+          {{"keys", std::vector{NumberColumn::of(keys)}},
+           {"values", std::vector{NumberColumn::of(values)}},
+           {"names", std::vector<std::string>{"v"}}}};
 }
 
 const Field kKey{"k", "k", {DType::Kind::kInt, 8}, {}, {}};
@@ -66,7 +66,7 @@ TEST(Join, FindsWhatTheTableHas) {
 
 TEST(Join, TellsAKeyThatIsMissing) {
   for (const double far : {3.0, 1e15}) {  // dense, and hashed
-    const std::shared_ptr<const Program> program = *program_of(kKey, join({1, far}, {10, 20}));
+    const std::shared_ptr<const Program> program = *program_of(kKey, join<double>({1, far}, {10, 20}));
     for (const std::int64_t key : {std::int64_t{0}, std::int64_t{2}, std::numeric_limits<std::int64_t>::min(),
                                    std::numeric_limits<std::int64_t>::max()}) {
       const auto* const row = reinterpret_cast<const std::byte*>(&key);
@@ -82,16 +82,17 @@ TEST(Join, TellsAKeyThatIsMissing) {
 }
 
 TEST(Join, RefusesTablesThatSayTwoThings) {
-  EXPECT_NE(error_of(kKey, join({1, 2, 1}, {1, 2, 3})).find("two rows for the key 1"), std::string::npos);
-  EXPECT_NE(error_of(kKey, join({1, 2.5}, {1, 2})).find("2.5, which is no whole number"), std::string::npos);
-  EXPECT_NE(error_of(kKey, join({1, std::numeric_limits<double>::quiet_NaN()}, {1, 2})).find("no whole number"),
+  EXPECT_NE(error_of(kKey, join<double>({1, 2, 1}, {1, 2, 3})).find("two rows for the key 1"), std::string::npos);
+  EXPECT_NE(error_of(kKey, join<double>({1, 1e15, 1}, {1, 2, 3})).find("two rows for the key 1"), std::string::npos);
+  EXPECT_NE(error_of(kKey, join<double>({1, 2.5}, {1, 2})).find("2.5, which is no whole number"), std::string::npos);
+  EXPECT_NE(error_of(kKey, join<double>({1, std::numeric_limits<double>::quiet_NaN()}, {1, 2})).find("no whole number"),
             std::string::npos);
-  EXPECT_NE(error_of(kKey, join({1, 2}, {1, 2, 3})).find("do not make a table"), std::string::npos);
+  EXPECT_NE(error_of(kKey, join<double>({1, 2}, {1, 2, 3})).find("do not make a table"), std::string::npos);
   Field real = kKey;
   real.dtype = {DType::Kind::kFloat, 4};
-  EXPECT_NE(error_of(real, join({1, 2}, {1, 2})).find("keys are whole numbers"), std::string::npos);
-  Transform narrow = join({1, 2}, {1, 300});
-  narrow.settings["dtypes"] = std::vector<std::string>{"uint8"};
+  EXPECT_NE(error_of(real, join<double>({1, 2}, {1, 2})).find("keys are whole numbers"), std::string::npos);
+  Transform narrow = join<std::uint8_t>({1, 2}, {1, 200});
+  narrow.settings["otherwise"] = 300.0;
   EXPECT_NE(error_of(kKey, narrow).find("300 of 'v' is no uint8"), std::string::npos);
 }
 

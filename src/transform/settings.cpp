@@ -6,6 +6,7 @@
 #include <bit>
 #include <cmath>
 
+#include "base/crc32c.h"
 #include "base/nearest_name.h"
 #include "base/number_text.h"
 #include "base/philox.h"
@@ -37,6 +38,13 @@ struct SettingText {
     RandomKey key = RandomKey::of({value.size()});
     for (const WholeNumber& one : value) key = key.with(one < WholeNumber() ? 1 : 0).with(one.bits());
     return fmt::format("[{} numbers, {:016x}]", group_digits(value.size()), key.low);
+  }
+  std::string operator()(const std::vector<NumberColumn>& value) const {
+    std::vector<std::string> texts;
+    for (const NumberColumn& column : value)
+      texts.push_back(
+          fmt::format("{} {}, {:08x}", group_digits(column.size()), column.dtype().name(), crc32c(column.bytes())));
+    return fmt::format("[{}]", fmt::join(texts, "; "));
   }
   std::string operator()(const std::vector<std::string>& value) const {
     return fmt::format("['{}']", fmt::join(value, "', '"));
@@ -173,6 +181,14 @@ std::vector<ExactNumber> Settings::exact_numbers(const std::string& name) {
     return {list.begin(), list.end()};
   }
   return {rounded.begin(), rounded.end()};
+}
+
+std::vector<NumberColumn> Settings::columns(const std::string& name) {
+  const Setting* const found = find(name, true);
+  if (found == nullptr) return {};
+  if (const auto* list = std::get_if<std::vector<NumberColumn>>(found)) return *list;
+  wrong(name, "columns of numbers");
+  return {};
 }
 
 std::vector<std::string> Settings::texts(const std::string& name, std::optional<std::vector<std::string>> otherwise) {

@@ -41,6 +41,8 @@ class Settings {
   std::vector<ExactNumber> exact_numbers(const std::string& name);
   /// Return one number, exactly; an integer beyond int64 is given as a list of one.
   ExactNumber exact_number(const std::string& name, double otherwise);
+  /// Columns of a table.
+  std::vector<NumberColumn> columns(const std::string& name);
   std::vector<std::string> texts(const std::string& name, std::optional<std::vector<std::string>> otherwise = {});
   /// Note that something is wrong.
   void refuse(const std::string& text, std::string_view hint = {});

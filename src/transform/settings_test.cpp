@@ -109,13 +109,13 @@ TEST(Settings, TransformsSayWhatTheyAre) {
 // A table's column is part of states and of what is printed: as its length and a hash that tells it from others.
 TEST(Settings, LongListsAreToldByAHash) {
   std::vector<double> column(33, 0.5);
-  const std::string one = Transform{"Join", {"k"}, {{"values", column}}}.text();
-  EXPECT_TRUE(one.starts_with("Join(k, values=[33 numbers, ")) << one;
+  const std::string one = Transform{"Select", {"k"}, {{"indices", column}}}.text();
+  EXPECT_TRUE(one.starts_with("Select(k, indices=[33 numbers, ")) << one;
   column[20] = 0.25;
-  const std::string other = Transform{"Join", {"k"}, {{"values", column}}}.text();
+  const std::string other = Transform{"Select", {"k"}, {{"indices", column}}}.text();
   EXPECT_NE(one, other);
   column.pop_back();
-  const std::string listed = Transform{"Join", {"k"}, {{"values", column}}}.text();
+  const std::string listed = Transform{"Select", {"k"}, {{"indices", column}}}.text();
   EXPECT_NE(listed.find("0.5, 0.25, 0.5"), std::string::npos);
 }
 
@@ -129,10 +129,9 @@ TEST(Settings, EveryTransformRefusesWhatItDoesNotKnow) {
         {"Relabel", {{"stored", std::vector<double>{1}}, {"labels", std::vector<double>{2}}}},
         {"Threshold", {{"at", 0.5}}},
         {"Join",
-         {{"keys", std::vector<double>{1}},
-          {"values", std::vector<double>{2}},
-          {"names", std::vector<std::string>{"z"}},
-          {"dtypes", std::vector<std::string>{"int64"}}}},
+         {{"keys", std::vector{NumberColumn::of(std::vector<std::int64_t>{1})}},
+          {"values", std::vector{NumberColumn::of(std::vector<std::int64_t>{2})}},
+          {"names", std::vector<std::string>{"z"}}}},
         {"OneHot", {{"classes", std::int64_t{3}}}},
         {"Select", {{"indices", std::vector<double>{0}}}},
         {"Reshape", {{"shape", std::vector<double>{12}}}},

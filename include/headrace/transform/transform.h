@@ -1,6 +1,7 @@
 // Transform: what is done with the fields of a sample on their way into a batch, as a value.
 #pragma once
 
+#include <headrace/catalog/number_column.h>
 #include <headrace/catalog/whole_number.h>
 
 #include <cstdint>
@@ -11,9 +12,10 @@
 
 namespace headrace {
 
-/// One setting of a transform. A list of whole numbers is one where double would round some.
+/// One setting of a transform. A list of whole numbers is one where double would round some. Columns are those of a
+/// table.
 using Setting = std::variant<bool, std::int64_t, double, std::string, std::vector<double>, std::vector<std::string>,
-                             std::vector<WholeNumber>>;
+                             std::vector<WholeNumber>, std::vector<NumberColumn>>;
 
 /// A transform by its name, with the fields that it reads and its settings; those that are left out have defaults.
 /// docs/transforms.md lists the names. For example {"Standardize", {"x"}, {{"mean", 0.5}, {"std", 2.0}}}.

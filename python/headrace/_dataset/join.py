@@ -41,10 +41,9 @@ def join_of(table: Any, on: str, fields: Sequence[str], key: str | None, otherwi
     return Transform(
         "Join",
         on,
-        keys=_exact(keys, key, source),
+        keys=[keys],
         names=names,
-        dtypes=[column.dtype.name for column in values],
-        values=np.concatenate([_exact(column, name, source) for name, column in zip(names, values, strict=True)]),
+        values=values,
         otherwise=None if otherwise is None else real_number("otherwise", otherwise),
     )
 
@@ -131,15 +130,4 @@ def _numbers(values: Any, name: str, source: str) -> NDArray[Any]:
     array = np.asarray(values)
     if array.ndim != 1 or array.dtype.kind not in "biuf" or array.dtype.itemsize > 8:
         raise invalid(f"{source}: '{name}' is {array.dtype} of {array.ndim} dimensions; a number a row is expected")
-    return array
-
-
-def _exact(values: NDArray[Any], name: str, source: str) -> NDArray[np.float64]:
-    """Return numbers as float64, which the engine's settings are of; refuse those that it would round."""
-    if values.dtype.kind in "iu" and values.dtype.itemsize == 8:  # narrower ones are all float64's
-        beyond = values > 2**53
-        if values.dtype.kind == "i":
-            beyond |= values < -(2**53)
-        if beyond.any():
-            raise invalid(f"{source}: '{name}' has whole numbers beyond 2^53")
-    return values.astype(np.float64)
+    return np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("="))  # which the engine copies

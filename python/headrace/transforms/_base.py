@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import operator
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from headrace._support.checks import engine_text, invalid
 
@@ -47,7 +49,8 @@ class Transform:
 
     def _words(self) -> str:
         """All of it as text."""
-        return repr((self.name, self.fields, self.settings))
+        settings = {key: _digests(value) if _are_columns(value) else value for key, value in self.settings.items()}
+        return repr((self.name, self.fields, settings))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Transform) and self._words() == other._words()
@@ -56,17 +59,28 @@ class Transform:
         return hash(self._words())
 
 
+def _are_columns(value: Any) -> bool:
+    return isinstance(value, list) and len(value) > 0 and isinstance(value[0], np.ndarray)
+
+
+def _digests(columns: list[NDArray[Any]]) -> list[tuple[str, int, str]]:
+    """What tells columns from others, without their numbers."""
+    return [(column.dtype.str, len(column), hashlib.sha256(column.data).hexdigest()) for column in columns]
+
+
 def _short(value: Any) -> str:
     """A setting as text; a table's column is told by its length, as the engine does."""
     most = 32
+    if _are_columns(value):
+        return f"[{', '.join(f'{len(column):,} {column.dtype}' for column in value)}]"
     return f"[{len(value):,} numbers]" if isinstance(value, list) and len(value) > most else repr(value)
 
 
 def _setting(name: str, key: str, value: Any) -> Any:
-    """What the engine takes: bool, int, float, text, a list of floats, of texts, or of ints that no float is."""
+    """What the engine takes: bool, int, float, text, a list of floats, texts, whole numbers, columns."""
     if isinstance(value, (bool, np.bool_)):
         return bool(value)
-    if isinstance(value, str):
+    if isinstance(value, str) or _are_columns(value):
         return value
     if isinstance(value, (list, tuple)) and value and all(isinstance(entry, str) for entry in value):
         return list(value)

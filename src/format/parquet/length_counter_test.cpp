@@ -74,16 +74,16 @@ TEST(LengthCounter, EmptyListsAreNotNull) {
 TEST(LengthCounter, LongRunsAreNotUnpacked) {
   const LeafColumn column = list_leaf();
   LengthCounter counter(column, 2);
-  constexpr std::uint64_t kMany = std::uint64_t{1} << 30;
+  constexpr std::uint64_t kRepeats = std::uint64_t{1} << 30;
   Bytes repetition, definition;
   append_repeated(repetition, 2, 0, 1);
-  append_repeated(repetition, kMany, 1, 1);
-  append_repeated(definition, kMany + 2, 3, 2);
-  ASSERT_TRUE(counter.push({repetition, definition, {}}, kMany + 2).ok());
+  append_repeated(repetition, kRepeats, 1, 1);
+  append_repeated(definition, kRepeats + 2, 3, 2);
+  ASSERT_TRUE(counter.push({repetition, definition, {}}, kRepeats + 2).ok());
   Bytes more;
-  append_repeated(more, kMany, 1, 1);
-  for (int i = 0; i < 2; ++i) ASSERT_TRUE(counter.push({more, definition, {}}, kMany).ok());
-  const Status status = counter.push({more, definition, {}}, kMany);
+  append_repeated(more, kRepeats, 1, 1);
+  for (int i = 0; i < 2; ++i) ASSERT_TRUE(counter.push({more, definition, {}}, kRepeats).ok());
+  const Status status = counter.push({more, definition, {}}, kRepeats);
   ASSERT_FALSE(status.ok());
   EXPECT_EQ(status.error().message(), "a list of more than 4294967295 elements");
 }

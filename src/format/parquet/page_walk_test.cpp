@@ -43,6 +43,14 @@ std::string walk_error(const Bytes& chunk, std::uint64_t values) {
   return table.ok() ? "" : table.error().message();
 }
 
+TEST(PageWalk, ZerosAreNoPages) {
+  int reads = 0;
+  const auto table = walk_chunk(Bytes(1 << 20), 10, &reads);
+  ASSERT_FALSE(table.ok());
+  EXPECT_EQ(table.error().message(), "a page header without the kind or the size of its page");
+  EXPECT_EQ(reads, 1) << "a hole in a file is not walked byte by byte";
+}
+
 TEST(PageWalk, FindsPagesAndTheDictionary) {
   const std::vector<TestPage> pages{page_with(PageKind::kDictionary, 3), page_with(PageKind::kData, 10),
                                     page_with(PageKind::kIndex, 0),      page_with(PageKind::kData, 0),

@@ -53,11 +53,11 @@ Result<Documents> documents_in(const std::string& text, std::uint64_t bin_bytes)
 std::vector<std::vector<std::int32_t>> some_documents() {
   return {{5, 3}, {}, {7}, {0, 2}};
 }
-const DType kU2{DType::Kind::kUInt, 2};
+const DType kUInt16{DType::Kind::kUInt, 2};
 constexpr std::uint64_t kBinBytes = 2 * 17;
 
 TEST(MegatronIndex, DocumentsAreRangesOfSequences) {
-  const auto found = documents_in(index_text(kU2, some_documents()), kBinBytes);
+  const auto found = documents_in(index_text(kUInt16, some_documents()), kBinBytes);
   ASSERT_TRUE(found.ok()) << found.error().what();
   EXPECT_EQ(*found, (Documents{{0, 8}, {8, 8}, {8, 15}, {15, 17}}));
 }
@@ -95,14 +95,14 @@ TEST(MegatronIndex, TypesHaveCodes) {
 }
 
 TEST(MegatronIndex, ModesAreTolerated) {
-  const auto index = opened(index_text(kU2, some_documents()) + std::string(5, '\0'));
+  const auto index = opened(index_text(kUInt16, some_documents()) + std::string(5, '\0'));
   ASSERT_TRUE(index.ok());
   EXPECT_TRUE(index->has_modes);
-  EXPECT_FALSE(opened(index_text(kU2, some_documents()) + std::string(4, '\0')).ok());
+  EXPECT_FALSE(opened(index_text(kUInt16, some_documents()) + std::string(4, '\0')).ok());
 }
 
 TEST(MegatronIndex, AnIndexThatWasCutIsRefusedAndLocated) {
-  const std::string text = index_text(kU2, some_documents());
+  const std::string text = index_text(kUInt16, some_documents());
   for (std::size_t size = 0; size < text.size(); ++size) {
     const auto index = opened(text.substr(0, size));
     ASSERT_FALSE(index.ok()) << size;
@@ -113,7 +113,7 @@ TEST(MegatronIndex, AnIndexThatWasCutIsRefusedAndLocated) {
 
 /// Whatever a bit says, what is found lies in the tokens, or there is an error.
 TEST(MegatronIndex, AFlippedBitIsAnErrorOrOtherDocuments) {
-  const std::string text = index_text(kU2, some_documents());
+  const std::string text = index_text(kUInt16, some_documents());
   const Documents want = *documents_in(text, kBinBytes);
   for (std::size_t at = 0; at < text.size(); ++at)
     for (int bit = 0; bit < 8; ++bit) {
@@ -130,7 +130,7 @@ TEST(MegatronIndex, AFlippedBitIsAnErrorOrOtherDocuments) {
 }
 
 TEST(MegatronIndex, CountsThatOverflowAreTooMany) {
-  std::string text = index_text(kU2, some_documents());
+  std::string text = index_text(kUInt16, some_documents());
   for (const std::size_t at : {std::size_t{18}, std::size_t{26}})
     for (const int bit : {5, 6, 7}) {
       std::string damaged = text;
