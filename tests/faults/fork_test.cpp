@@ -12,9 +12,9 @@
 #include <string>
 #include <thread>
 
+#include "base/fork_safe_mutex.h"
 #include "base/testing/temporary_folder.h"
 #include "format/hdf5/library_lock.h"
-#include "storage/fd_pool.h"
 #include "storage/local_file.h"
 #include "thread_stat.h"
 
@@ -85,7 +85,8 @@ TEST_F(Fork, WaitsForAThreadThatOpensAFileInsideLibhdf5) {
 TEST_F(Fork, WaitsForAThreadThatEntersLibhdf5WhileItOpensAFile) {
   EXPECT_TRUE(both_end(
       [](const auto& work) {
-        const std::lock_guard lock(FdPool::process().lock());
+        ForkSafeMutex opening;  // as each file has one
+        const std::lock_guard lock(opening);
         work();
       },
       [] { return !library_version(LibraryLock()).empty(); }));
