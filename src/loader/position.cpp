@@ -121,7 +121,8 @@ ShuffleShape shape_of(const std::string& order) {
   if (pool.ec != std::errc() || pool.ptr != end) return {};
   // A state is foreign bytes, and a stream is memory: more than any loader would have is no shape.
   const bool is_usable = shape.streams >= 1 && shape.streams <= kStateStreams && shape.pool_blocks >= 1 &&
-                         shape.pool_blocks <= kStatePoolBlocks;
+                         shape.pool_blocks <= kStatePoolBlocks &&
+                         order == fmt::format("block {}x{}", shape.streams, shape.pool_blocks);  // not "08x4"
   return is_usable ? shape : ShuffleShape{};
 }
 

@@ -19,7 +19,7 @@ TEST(Position, WhatIsWrittenIsReadTheSame) {
 TEST(Position, ShapesThatNoLoaderWouldHaveAreNone) {
   EXPECT_EQ(shape_of("block 64x4"), (ShuffleShape{64, 4, 0}));
   for (const char* order : {"block 0x4", "block 4x0", "block 4294967295x1", "block 1x4294967295", "block 99999999999x1",
-                            "block 4x4 ", "block x4", "block -1x4", "block 4", "exact"})
+                            "block 4x4 ", "block 08x4", "block x4", "block -1x4", "block 4", "exact"})
     EXPECT_EQ(shape_of(order), ShuffleShape{}) << order;
 }
 
