@@ -50,6 +50,7 @@ def test_every_target_has_seeds_that_can_be_made_again(tmp_path: Path) -> None:
     text = (FUZZ / "CMakeLists.txt").read_text()
     targets = {*re.findall(r"^headrace_codec_fuzz\((\w+)", text, re.MULTILINE)}
     targets |= {*re.findall(r"foreach\(target ([\w ]+)\)", text)[0].split()}
+    targets |= {*re.findall(r"^headrace_fuzz\((\w+)", text, re.MULTILINE)}
     assert {name.split("/")[0] for name in first} == targets
 
 
