@@ -1,9 +1,9 @@
 // SlotArena: memory of batches of unequal sizes, in one stretch, by first fit.
 //
 // A batch of ragged fields has as many bytes as its samples are long. Its size is known from the plan, so that it gets
-// exactly that; what it leaves when it is handed back joins its neighbours. Where no hole is large enough for the oldest
-// batch, it lies outside, and the pages of all holes go back to the system for it: what is held stays what it was. Only
-// where the caller keeps batches it may be more.
+// exactly that; what it leaves when it is handed back joins its neighbours. Where no hole is large enough for the
+// oldest batch, it lies outside, and the pages of all holes go back to the system for it: what is held stays what it
+// was. Only where the caller keeps batches it may be more.
 #pragma once
 
 #include <headrace/delivery/batch.h>

@@ -81,8 +81,9 @@ struct PatchOptions {
   double fill = 0;                         ///< With PatchEdge::kFill, and with `context`.
   bool skip_small = false;                 ///< Leave out volumes that are smaller than a patch; else they are refused.
   PatchDraws draws = PatchDraws::kVisits;  ///< With `samples_per_epoch`.
-  /// Draw as many patches for each of these classes, centred in blocks of at most 16 voxels a side (half a patch in huge volumes) that hold voxels of
-  /// it, each block as likely as it has. Empty: every start is equally likely. Only for PatchDraws::kVisits.
+  /// Draw as many patches for each of these classes, centred in blocks of at most 16 voxels a side (half a patch in
+  /// huge volumes) that hold voxels of it, each block as likely as it has. Empty: every start is equally likely. Only
+  /// for PatchDraws::kVisits.
   std::vector<PatchClass> balance = {};
   /// The arrays of other voxels, each of which must be named. What lies outside such an array is `fill`.
   std::vector<PatchContext> context = {};
