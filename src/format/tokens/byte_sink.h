@@ -1,6 +1,7 @@
 // ByteSink: a file that is written from its start to its end, through a buffer.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -12,6 +13,15 @@
 #include "base/result.h"
 
 namespace headrace::token_files {
+
+/// Return the bytes of a whole number, the lowest first.
+template <class Number>
+std::array<std::byte, sizeof(Number)> little_endian(Number number) {
+  std::array<std::byte, sizeof(Number)> bytes;
+  for (std::size_t i = 0; i < bytes.size(); ++i)
+    bytes[i] = static_cast<std::byte>(static_cast<std::uint64_t>(number) >> 8 * i & 0xFF);
+  return bytes;
+}
 
 /// After a write that failed, how much of it is there is not known: every later call returns that error again.
 /// Threads: one at a time. Errors: kWriteFailed, with the file.
@@ -29,10 +39,7 @@ class ByteSink {
   /// Write a number little-endian.
   template <class Number>
   Status write_number(Number number) {
-    std::byte bytes[sizeof(Number)];
-    for (std::size_t i = 0; i < sizeof(Number); ++i)
-      bytes[i] = static_cast<std::byte>(static_cast<std::uint64_t>(number) >> 8 * i & 0xFF);
-    return write(std::span<const std::byte>(bytes));
+    return write(little_endian(number));
   }
   /// Put bytes in place of the first that were written.
   Status rewrite_start(std::string_view text);

@@ -22,10 +22,7 @@ class SummedSink {
   Status write(std::span<const std::byte> bytes);
   template <class Number>
   Status write_number(Number number) {
-    std::byte bytes[sizeof(Number)];
-    for (std::size_t i = 0; i < sizeof(Number); ++i)
-      bytes[i] = static_cast<std::byte>(static_cast<std::uint64_t>(number) >> 8 * i & 0xFF);
-    return write(std::span<const std::byte>(bytes));
+    return write(little_endian(number));
   }
   /// Bring what was written to the disk. \return What reopen() needs.
   Result<nlohmann::json> checkpoint();
