@@ -38,7 +38,7 @@ void compare(const std::string& text, const std::string& baseline, bool is_itsel
   const Json before = summarised(baseline);
   if (now.is_null() || before.is_null()) return;
   ToolResult result;
-  compare_bench(now, before, {.max_slowdown_percent = 5}, result);
+  compare_bench(now, before, {.baseline = {}, .max_slowdown_percent = 5}, result);
   const Json& found = now["baseline"];
   std::size_t slower = 0;
   for (const Json& one : found["compared"]) {

@@ -95,3 +95,21 @@ def test_a_joined_table_takes_what_it_has(tmp_path: Path) -> None:
     used, refused = peak_of(JOIN, tmp_path / "k.npz", "160MiB")
     assert int(used) < 160
     assert refused == "refused"
+
+
+GROUPS = """
+data = hr.open(WHERE)
+base = peak()
+try:
+    hr.Loader(data, group_by="k", max_items=1024)
+except hr.OutOfBudgetError as error:
+    print(peak() - base, "many" if "runs of equal keys already" in str(error) else error)
+"""
+
+
+def test_groups_without_number_are_refused_while_they_are_found(tmp_path: Path) -> None:
+    """A key that differs from row to row: each run takes memory, which is asked for as they are found."""
+    np.savez(tmp_path / "k.npz", k=np.arange(8_000_000), x=np.zeros(8_000_000, np.int8))
+    used, why = peak_of(GROUPS, tmp_path / "k.npz", "64MiB")
+    assert why == "many"
+    assert int(used) < 128

@@ -140,6 +140,21 @@ def test_a_finished_run_may_be_repeated(tmp_path: Path, format: str) -> None:
     assert subprocess.run(words, capture_output=True, check=False).returncode == 2
 
 
+def test_what_others_finished_is_told(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("the reader of the file\n")
+    hr.tokenize(tmp_path / "a.txt", tmp_path / "out", files.SMALL, dtype="uint16")
+    with pytest.raises(hr.InvalidArgumentError, match="tokens of other files, options or another tokenizer") as caught:
+        hr.tokenize(tmp_path / "a.txt", tmp_path / "out", files.SMALL, dtype="uint32")
+    assert caught.value.file == str(tmp_path / "out")
+
+
+def test_texts_of_which_nothing_is_left_say_why(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_bytes(b'{"text": 1}\n{"other": "x"}\n')
+    with pytest.raises(hr.CorruptDataError, match=r"all 2 documents were left out, the first: .*a\.jsonl.* line 1"):
+        hr.tokenize(tmp_path / "a.jsonl", tmp_path / "out", files.SMALL, bad_text="skip")
+    assert not (tmp_path / "out").exists()
+
+
 def test_an_output_that_is_gone_is_made_again(tmp_path: Path) -> None:
     text = tmp_path / "a.txt"
     text.write_text("the reader of the file\n" * 100)

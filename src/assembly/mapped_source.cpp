@@ -43,19 +43,16 @@ Weights weights_of(const MappedSource& mapped, const Program& program) {
   return weights;
 }
 
-SampleSizes measure(const MappedSource& mapped, const Weights& weights) {
+bool is_ragged(const MappedSource& mapped) {
+  return std::ranges::any_of(mapped.map->groups(),
+                             [](const UnitGroup& group) { return group.rows == UnitGroup::Rows::kRagged; });
+}
+
+/// Calls `take` with the bytes of each sample, in the order of the homes.
+template <class Take>
+void for_each_sample(const MappedSource& mapped, const Weights& weights, Take take) {
   const std::span<const UnitGroup> groups = mapped.map->groups();
-  const auto& [fixed_bytes, row_bytes] = weights;
-  bool ragged = false;
-  for (const UnitGroup& group : groups) ragged = ragged || group.rows == UnitGroup::Rows::kRagged;
-  SampleSizes sizes{static_cast<double>(fixed_bytes), 0, fixed_bytes, 0, fixed_bytes};
-  for (std::size_t g = 0; g < groups.size(); ++g)
-    if (groups[g].rows == UnitGroup::Rows::kRagged) sizes.ragged_row_bytes += row_bytes[g];
   const BlockTable& homes = *mapped.map->shuffle_blocks();
-  if (!ragged || homes.num_rows() == 0) return sizes;
-  sizes.most_bytes = 0;
-  double sum = 0, squares = 0;
-  std::uint64_t number = 0;
   std::vector<SampleRef> samples;
   std::vector<std::uint64_t> rows, bytes;
   for (std::uint32_t home = 0; home < homes.num_blocks(); ++home)
@@ -63,21 +60,35 @@ SampleSizes measure(const MappedSource& mapped, const Weights& weights) {
       samples.clear();
       for (std::uint64_t i = first; i < std::min(first + kSamplesAtOnce, homes.block_rows(home)); ++i)
         samples.push_back({home, static_cast<std::uint32_t>(i)});
-      bytes.assign(samples.size(), fixed_bytes);
+      bytes.assign(samples.size(), weights.fixed_bytes);
       for (std::size_t g = 0; g < groups.size(); ++g) {
         if (groups[g].rows == UnitGroup::Rows::kFixed) continue;
         rows.clear();
         mapped.map->lengths(samples, g, rows);
-        for (std::size_t i = 0; i < rows.size(); ++i) bytes[i] += rows[i] * row_bytes[g];
+        for (std::size_t i = 0; i < rows.size(); ++i) bytes[i] += rows[i] * weights.row_bytes[g];
       }
-      for (const std::uint64_t n : bytes) {
-        sum += static_cast<double>(n);
-        squares += static_cast<double>(n) * static_cast<double>(n);
-        if (n > sizes.most_bytes) sizes.most_bytes = n, sizes.largest = number;
-        ++number;
-      }
+      std::ranges::for_each(bytes, take);
     }
-  const auto count = static_cast<double>(homes.num_rows());
+}
+
+SampleSizes measure(const MappedSource& mapped, const Weights& weights) {
+  const std::span<const UnitGroup> groups = mapped.map->groups();
+  const std::uint64_t fixed_bytes = weights.fixed_bytes;
+  SampleSizes sizes{static_cast<double>(fixed_bytes), 0, fixed_bytes, 0, fixed_bytes};
+  for (std::size_t g = 0; g < groups.size(); ++g)
+    if (groups[g].rows == UnitGroup::Rows::kRagged) sizes.ragged_row_bytes += weights.row_bytes[g];
+  const std::uint64_t samples = mapped.map->shuffle_blocks()->num_rows();
+  if (!is_ragged(mapped) || samples == 0) return sizes;
+  sizes.most_bytes = 0;
+  double sum = 0, squares = 0;
+  std::uint64_t number = 0;
+  for_each_sample(mapped, weights, [&](std::uint64_t n) {
+    sum += static_cast<double>(n);
+    squares += static_cast<double>(n) * static_cast<double>(n);
+    if (n > sizes.most_bytes) sizes.most_bytes = n, sizes.largest = number;
+    ++number;
+  });
+  const auto count = static_cast<double>(samples);
   sizes.mean_bytes = sum / count;
   sizes.deviation_bytes = std::sqrt(std::max(0.0, squares / count - sizes.mean_bytes * sizes.mean_bytes));
   return sizes;
@@ -107,6 +118,21 @@ std::uint64_t SampleSizes::largest_batch_bytes(std::uint64_t samples) const {
   const double likely = n * mean_bytes + 8 * std::sqrt(n) * deviation_bytes + static_cast<double>(most_bytes);
   const double most = n * static_cast<double>(most_bytes);
   return static_cast<std::uint64_t>(std::min(likely, most));
+}
+
+std::uint64_t largest_run_bytes(const MappedSource& mapped, std::uint64_t samples) {
+  samples = std::min(samples, mapped.map->shuffle_blocks()->num_rows());
+  if (!is_ragged(mapped) || samples == 0) return samples * mapped.sizes.most_bytes;
+  std::vector<std::uint64_t> last(samples);  // a ring of the samples in the run
+  std::uint64_t sum = 0, most = 0, number = 0;
+  for_each_sample(mapped, mapped.program ? weights_of(mapped, *mapped.program) : weights_of(mapped),
+                  [&](std::uint64_t bytes) {
+                    std::uint64_t& oldest = last[number++ % samples];
+                    sum += bytes - oldest;
+                    oldest = bytes;
+                    most = std::max(most, sum);
+                  });
+  return most;
 }
 
 Result<std::shared_ptr<MappedSource>> make_mapped_source(std::shared_ptr<const SampleMap> map,

@@ -107,6 +107,10 @@ Result<std::shared_ptr<MappedSource>> make_mapped_source(std::shared_ptr<const S
                                                          std::shared_ptr<const BoxMap> boxes,
                                                          std::vector<SourceGroup> groups, std::string identity);
 
+/// Return the most bytes of `samples` samples that follow each other in the homes: a batch in file order. Goes through
+/// the lengths of all samples once.
+[[nodiscard]] std::uint64_t largest_run_bytes(const MappedSource& mapped, std::uint64_t samples);
+
 /// True if cells of an array have anything to decode, without which they are not kept.
 [[nodiscard]] inline bool cells_are_decoded(const CellGrid& grid, const ArrayReader& array) {
   return grid.cells != CellGrid::Cells::kPlain && is_decoded(array.info());

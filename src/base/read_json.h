@@ -2,8 +2,12 @@
 #pragma once
 
 #include <nlohmann/json.hpp>
+#include <span>
+#include <string>
 #include <string_view>
+#include <vector>
 
+#include "base/nearest_name.h"
 #include "base/result.h"
 
 namespace headrace {
@@ -22,6 +26,14 @@ Result<Json> read_json(std::string_view text) {
   Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (json.is_discarded()) return Error(ErrorCode::kCorruptData, "this is no JSON: cut short, or damaged");
   return json;
+}
+
+/// Return misspelt_key() of an object's keys.
+template <class Json>
+auto misspelt_key_in(const Json& object, std::span<const std::string_view> known) {
+  std::vector<std::string> keys;
+  for (const auto& entry : object.items()) keys.push_back(entry.key());
+  return misspelt_key(keys, known);
 }
 
 }  // namespace headrace

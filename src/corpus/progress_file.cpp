@@ -171,6 +171,11 @@ std::optional<RunProgress> ProgressFile::finished(const std::string& settings, c
   }
 }
 
+bool ProgressFile::has_finished() const {
+  std::error_code ignored;
+  return std::filesystem::exists(done_path(), ignored);
+}
+
 void ProgressFile::forget() const {
   std::error_code ignored;
   for (const char* const ending : {"", ".next"}) std::filesystem::remove(path_ + ending, ignored);

@@ -40,6 +40,8 @@ class ProgressFile {
   [[nodiscard]] Status finish(const std::string& settings, const RunProgress& progress, const std::string& made) const;
   /// Return what finish() noted, if it is of these settings and `made` is there as it was then.
   [[nodiscard]] std::optional<RunProgress> finished(const std::string& settings, const std::string& made) const;
+  /// Return true if finish() noted anything here.
+  [[nodiscard]] bool has_finished() const;
   /// Forget what was saved.
   void forget() const;
   /// Remove it and its lock: the output is whole.

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "base/number_text.h"
 #include "dataset/token_numbers.h"
 
 namespace headrace::corpora {
@@ -65,8 +66,14 @@ Result<std::unique_ptr<TokenRun>> TokenRun::begin(const std::string& to, const T
   auto opened = token_files::open_token_output(format, to, std::move(manifest), options.shard_tokens,
                                                token_files::Unfinished::kKept);
   if (!opened.ok()) {
+    const bool others = run->file_.has_finished() && opened.error().code() == ErrorCode::kInvalidArgument;
     run->file_.remove();
-    return std::move(opened.error());
+    if (!others) return std::move(opened.error());
+    return std::move(Error(ErrorCode::kInvalidArgument,
+                           "tokens of other files, options or another tokenizer are there already, or they were changed")
+                         .with_file(opened.error().file())
+                         .with_stage("write")
+                         .with_hint("Name another place, or remove them first."));
   }
   run->output_ = std::move(*opened);
   HEADRACE_TRY(run->save());
@@ -124,6 +131,11 @@ Status TokenRun::finish() {
     output_.reset();
     token_files::remove_unfinished(output_format(options_.format), to_);
     file_.remove();
+    if (progress_.skipped > 0)
+      return std::move(
+          Error(ErrorCode::kCorruptData, fmt::format("all {} documents were left out, the first: {}",
+                                                     group_digits(progress_.skipped), progress_.first_skipped))
+              .with_hint("bad_text='replace', --bad-text replace takes what can be read of each."));
     return std::move(Error(ErrorCode::kInvalidArgument, "the files have no text")
                          .with_hint("A file without tokens could not be opened: give files with text."));
   }

@@ -11,6 +11,7 @@
 
 #include "base/heap.h"
 #include "base/number_text.h"
+#include "base/unplanned_memory.h"
 #include "dataset/column_runs.h"
 #include "dataset/refuse.h"
 
@@ -215,6 +216,8 @@ class RunFinder {
 
  private:
   using Key = typename Keys::Key;
+  /// While the runs are compared: a key, its row, its place among the sorted ones, and where it begins in the result.
+  static constexpr std::uint64_t kRunBytes = sizeof(Key) + 8 + 4 + 8;
 
   void begin_run(Key key, std::uint64_t row) {
     if (keys_.empty() && last_key_ && *last_key_ == key)
@@ -222,6 +225,13 @@ class RunFinder {
                            files_[file_].path));
     for (ExpectedKeys<Keys>& expected : expected_)
       expected.check(found_.starts.size() + keys_.size(), key, read_.shown(key), files_[file_].path, cut_.first);
+    if (Status taken = memory_.add(kRunBytes); !taken.ok())
+      throw Error(taken.error())
+          .with_file(files_[file_].path)
+          .with_field(field_.name)
+          .with_hint(fmt::format("After {} rows there were {} runs of equal keys already. Sort the rows by their key, "
+                                 "or give Headrace more memory.",
+                                 group_digits(first_ + row), group_digits(found_.starts.size() + keys_.size())));
     keys_.push_back(std::move(key));
     first_rows_.push_back(row);
   }
@@ -263,6 +273,7 @@ class RunFinder {
   const Keys read_;
   std::vector<ExpectedKeys<Keys>> expected_;
   KeyRuns found_;
+  GrowingReservation memory_{MemoryTag::kIndex, kBeyondBudgetBytes};
   std::vector<Key> keys_;  ///< Those of the file's runs.
   std::vector<std::uint64_t> first_rows_;
   std::size_t file_ = 0, last_file_ = 0;

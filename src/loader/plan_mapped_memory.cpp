@@ -66,10 +66,11 @@ BatchBytes padded_bytes(const PaddedRows& rows, std::uint64_t samples) {
           samples * (rows.longest + sizeof(std::int64_t))};
 }
 
-/// Most bytes of a batch. A token budget bounds the rows of ragged fields: what is left to count are the others'.
+/// Most bytes of a batch: in file order those of the largest stretch, which may hold all long samples. A token budget bounds the rows of ragged fields: what is left to count are the others'.
 std::uint64_t largest_bytes(const MappedSource& mapped, const EnginePlan& plan, std::uint64_t rows) {
-  const std::uint64_t likely = mapped.sizes.largest_batch_bytes(rows);
-  if (!plan.budget) return likely;
+  if (!plan.budget)
+    return plan.sampler->traits().in_file_order ? largest_run_bytes(mapped, rows)
+                                                : mapped.sizes.largest_batch_bytes(rows);
   const std::size_t arrays = mapped.fields->size() + (mapped.program ? mapped.program->staged_fields().size() : 0);
   const std::uint64_t bytes =
       plan.budget->most_cost() * mapped.sizes.ragged_row_bytes + rows * mapped.sizes.fixed_bytes;

@@ -8,6 +8,9 @@
 
 #include "assembly/block_server.h"
 #include "assembly/request_list.h"
+#include "base/align.h"
+#include "base/page_buffer.h"
+#include "cache/block_states.h"
 #include "dataset/refuse.h"
 #include "delivery/slot_pool.h"
 #include "loader/plan_mapped_memory.h"
@@ -23,7 +26,6 @@ constexpr std::uint64_t kSlotBytes = sizeof(WindowSlot) + 64;
 constexpr std::uint64_t kBlockIndexBytes = 24;  // two tables of an index a block, places, and when it is used next
 constexpr std::uint64_t kFirstCacheShare = 8;   // of all blocks encoded, that the cache begins with room for
 constexpr std::uint64_t kLeastKeptBlocks = 4;   // a smaller cache is not worth its scratch
-constexpr std::uint64_t kHugePageBytes = 2 << 20;
 
 /// Rows of the files that lie in the table's blocks.
 std::uint64_t stored_rows(const BlockTable& blocks) {
@@ -31,6 +33,14 @@ std::uint64_t stored_rows(const BlockTable& blocks) {
   std::uint64_t rows = 0;
   for (std::uint64_t b = 0; b < blocks.num_blocks(); ++b) rows += blocks.place(b).rows.count;
   return rows;
+}
+
+/// Memory that keeps all of them: pages for each column, and the states of the blocks.
+std::uint64_t kept_rows_bytes(const Source& source, const BlockTable& blocks) {
+  std::uint64_t bytes = PageBuffer::charge_for(BlockStates::bytes_for(blocks.num_blocks()) + kCacheLineBytes);
+  for (const StoredColumn& column : *source.columns)
+    bytes += PageBuffer::charge_for(stored_rows(blocks) * column.row_bytes());
+  return bytes;
 }
 
 /// \param batch_rows  Most of a batch.
@@ -135,9 +145,11 @@ class MemoryPlanner {
     }
     const std::uint64_t smallest = fixed(1) + least_slots();
     if (smallest <= plan_.budget_bytes) return {};
+    const std::uint64_t rows = options_.cache.mode == CacheChoice::kRam ? kept_rows_bytes(source_, *blocks_) : 0;
     return too_small_a_budget(
         source_.files[0].path, plan_.budget_bytes,
-        {plan_.slot_bytes, need_.scratch_bytes + need_.read_buffer_bytes, order_bytes_, plan_.staging_bytes}, smallest);
+        {plan_.slot_bytes, need_.scratch_bytes + need_.read_buffer_bytes, order_bytes_, plan_.staging_bytes},
+        smallest + rows);
   }
 
   void do_without_directory() {
@@ -181,7 +193,7 @@ class MemoryPlanner {
     const bool host = options_.share == Share::kHost;
     if (options_.cache.mode == CacheChoice::kDirectory || options_.cache.mode == CacheChoice::kNone) return {};
     const bool asked = options_.cache.mode == CacheChoice::kRam;
-    const std::uint64_t rows_bytes = plan_.data_bytes + source_.columns->size() * kHugePageBytes;
+    const std::uint64_t rows_bytes = kept_rows_bytes(source_, *blocks_);
     const std::uint64_t limit = asked ? plan_.budget_bytes : own_limit();
     if (asked) give_up_luxuries(limit - std::min(limit, rows_bytes));
     const std::uint64_t beside = around() + slots_bytes(asked ? kLeastSlots : plan_.direct_window_slots());
@@ -207,6 +219,7 @@ class MemoryPlanner {
               fmt::format("cache='ram' needs {} for the decoded data and {} to work with; the budget is {}",
                           format_bytes(rows_bytes), format_bytes(beside), format_bytes(plan_.budget_bytes)))
             .with_file(source_.files[0].path)
+            .with_least_budget(beside + rows_bytes)
             .with_hint(fmt::format("Give memory={} ({}), or use cache='auto', which keeps what fits, re-encoded if "
                                    "that pays, or cache='DIRECTORY' on a local disk.",
                                    beside + rows_bytes, format_bytes(beside + rows_bytes))));

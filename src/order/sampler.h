@@ -67,6 +67,7 @@ struct OrderTraits {
   bool permutation = true;          ///< Every row of the data comes exactly once an epoch.
   bool local = true;                ///< The rows of a block come near each other, so that a block can be waited for.
   bool foresees_uses = false;       ///< Sampler::first_uses() knows.
+  bool in_file_order = false;       ///< A rank's part of a step is a stretch of the rows as they are stored.
   std::uint64_t mixed_samples = 0;  ///< How many are mixed at any time; 0: no limit, or nothing is mixed.
 };
 

@@ -43,7 +43,7 @@ class Sequential final : public Sampler {
   [[nodiscard]] std::uint64_t span_steps(std::uint64_t global_batch, RankShare) const override {
     return blocks_->max_block_rows() / global_batch + 2;
   }
-  [[nodiscard]] OrderTraits traits() const override { return {.foresees_uses = true}; }
+  [[nodiscard]] OrderTraits traits() const override { return {.foresees_uses = true, .in_file_order = true}; }
   [[nodiscard]] std::vector<std::uint32_t> first_uses(std::uint64_t, RankShare) const override {
     std::vector<std::uint32_t> uses(blocks_->num_blocks());
     const double rows = static_cast<double>(std::max<std::uint64_t>(num_samples(), 1));

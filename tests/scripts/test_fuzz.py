@@ -30,8 +30,9 @@ def program(build: Path, name: str, text: str) -> None:
     path.chmod(0o755)
 
 
-def run(build: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, FUZZ / "run.py", *words, "1", build], capture_output=True, text=True)
+def run(build: Path, *words: str, seconds: int = 1) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, FUZZ / "run.py", *words, str(seconds), build]
+    return subprocess.run(command, capture_output=True, text=True)
 
 
 def seeds(folder: Path) -> dict[str, bytes]:
@@ -69,6 +70,12 @@ def test_what_is_found_is_kept(tmp_path: Path) -> None:
     second = run(tmp_path)
     assert (second.returncode, "1 kept beside 1" in second.stdout) == (0, True)
     assert len(list((tmp_path / "corpus" / "lzf").iterdir())) == 2
+
+
+def test_a_library_that_forgets_memory_gets_new_processes(tmp_path: Path) -> None:
+    """Each goes on with what the one before kept; all of their inputs are counted."""
+    program(tmp_path, "hdf5_open", TARGET)
+    assert "hdf5_open: good, 369 inputs, 3 kept beside 0" in run(tmp_path, seconds=241).stdout
 
 
 def test_a_failure_says_how_to_repeat_it_and_fails_again(tmp_path: Path) -> None:

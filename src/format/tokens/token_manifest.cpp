@@ -8,7 +8,6 @@
 #include <nlohmann/json.hpp>
 
 #include "base/crc32c.h"
-#include "base/nearest_name.h"
 #include "base/read_json.h"
 #include "format/npy/manifest_text.h"
 #include "format/tokens/token_type.h"
@@ -76,9 +75,7 @@ std::uint32_t checksum_of(const Json& json) {
 }
 
 Status check_keys(const Json& object, std::span<const std::string_view> known) {
-  std::vector<std::string> keys;
-  for (const auto& entry : object.items()) keys.push_back(entry.key());
-  if (const auto found = misspelt_key(keys, known))
+  if (const auto found = misspelt_key_in(object, known))
     return manifest_wrong(fmt::format("it has no \"{}\", and an unknown \"{}\"", found->missing, found->unknown));
   return {};
 }

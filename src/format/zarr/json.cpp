@@ -5,7 +5,6 @@
 #include <array>
 #include <string_view>
 
-#include "base/nearest_name.h"
 #include "base/read_json.h"
 
 namespace headrace::zarr {
@@ -73,9 +72,7 @@ std::optional<std::vector<std::uint64_t>> numbers_of(const Json& list) {
 }
 
 Status check_keys(const Json& object, std::span<const std::string_view> known) {
-  std::vector<std::string> keys;
-  for (const auto& entry : object.items()) keys.push_back(entry.key());
-  if (const auto found = misspelt_key(keys, known))
+  if (const auto found = misspelt_key_in(object, known))
     return Error(ErrorCode::kCorruptData,
                  fmt::format("the metadata has no '{}', and an unknown '{}'", found->missing, found->unknown));
   return {};
