@@ -49,7 +49,7 @@ Status check_manifest_size(const CacheOrigin& origin, const RowLayout& layout) {
 bool decides_on_data(uid_t user, const CacheOrigin& origin) {
   if (user == ::geteuid() || user == 0) return true;
   return !origin.sources.empty() && std::ranges::all_of(origin.sources, [&](const CacheSource& source) {
-    struct stat status {};
+    struct stat status{};
     return ::stat(source.path.c_str(), &status) == 0 && status.st_uid == user;
   });
 }
@@ -59,7 +59,7 @@ bool decides_on_data(uid_t user, const CacheOrigin& origin) {
 Status check_directory(const Folder& directory, const CacheOrigin& origin) {
   const struct stat status = directory.status();
   if (decides_on_data(status.st_uid, origin)) return {};
-  struct stat above {};
+  struct stat above{};
   std::string why;
   if ((status.st_mode & S_IWOTH) != 0 && (status.st_mode & S_ISVTX) == 0)
     why = fmt::format("every user may write to it (mode {:o})", status.st_mode & 07777);
@@ -78,7 +78,8 @@ void note_owner(const WholeCache& cache, const CachePlan& plan, std::vector<std:
     notes.push_back(fmt::format("{}: user {} made this cache, and its rows are used as they are", plan.name, owner));
 }
 
-/// The other caches of files of that name, and why they are of no use here.
+/// The other caches of files of that name, and why they are of no use here. Those of other fields are in nothing's way:
+/// loaders of different fields share a directory.
 void note_others(const Folder& directory, const CachePlan& plan, std::vector<std::string>& notes) {
   const Result<std::vector<std::string>> names = directory.names();
   if (!names.ok()) return;
@@ -91,6 +92,8 @@ void note_others(const Folder& directory, const CachePlan& plan, std::vector<std
     const Result<WholeCache> other = WholeCache::open(directory, name);
     if (!other.ok())
       notes.push_back(fmt::format("{}: not used: {}", name, other.error().what()));
+    else if (!holds_fields(other->manifest, plan.layout))
+      continue;
     else if (const auto why = describe_difference(other->manifest, plan.origin, plan.layout))
       notes.push_back(fmt::format("{}: not used: {}", name, *why));
   }

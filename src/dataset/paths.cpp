@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <optional>
 #include <set>
 #include <unordered_map>
 
@@ -17,7 +18,7 @@
 namespace headrace {
 namespace {
 
-constexpr std::size_t kMaxDepth = 256;  // of "**"; also ends what loops of mounts could make endless
+constexpr std::size_t kMaxDepth = 256;  // of wildcards; also ends what loops of mounts could make endless
 constexpr std::size_t kPathsShown = 5;  // in a message
 
 bool has_glob(std::string_view text) {
@@ -86,13 +87,13 @@ Result<std::vector<std::string>> list(const std::string& directory) {
   return FileSystem::of(directory).list(directory);
 }
 
-/// Walks a pattern part by part and collects the files that match all of it.
+/// Walks a pattern part by part and collects the files that match all of it. Takes each directory once for each part.
 class Globber {
  public:
   explicit Globber(std::vector<std::string> parts) : parts_(std::move(parts)) {}
 
   Status walk(const std::string& at, std::size_t part) {
-    if (part == parts_.size()) return {};
+    if (part == parts_.size() || !walked_.emplace(at, part).second) return {};
     const std::string& pattern = parts_[part];
     const bool last = part + 1 == parts_.size();
     if (pattern == "**") return walk_any_depth(at, part);
@@ -102,11 +103,12 @@ class Globber {
       HEADRACE_ASSIGN(const PathStatus status, FileSystem::of(path).status(path));
       return status.kind == PathKind::kNothing ? Status() : take(path, part, last);
     }
-    HEADRACE_ASSIGN(const std::vector<std::string> names, list(at));
-    for (const std::string& name : names)
-      if ((name[0] != '.' || pattern[0] == '.') && glob_match(pattern, name))
-        HEADRACE_TRY(take(join(at, name), part, last));
-    return {};
+    const auto identity = enterable(at);
+    if (!identity) return {};
+    inside_.push_back(*identity);
+    Status status = take_matches(at, part, last);
+    inside_.pop_back();
+    return status;
   }
 
   std::set<std::string> files;  // "**" may come by the same file twice
@@ -123,15 +125,32 @@ class Globber {
     return {};
   }
 
-  /// "**": here, and in every directory below. Linked directories are entered, but never one inside itself.
-  Status walk_any_depth(const std::string& at, std::size_t part) {
+  using Identity = std::pair<std::uint64_t, std::uint64_t>;  // device, inode
+
+  /// Linked directories are entered, but never one inside itself. \return nullopt: not this one.
+  std::optional<Identity> enterable(const std::string& at) const {
     const auto facts = FileSystem::of(at).status(at);
-    if (!facts.ok() || facts->kind != PathKind::kDirectory) return {};
-    const auto identity = std::make_pair(facts->fingerprint.device, facts->fingerprint.inode);
-    if (std::find(inside_.begin(), inside_.end(), identity) != inside_.end() || inside_.size() >= kMaxDepth) return {};
+    if (!facts.ok() || facts->kind != PathKind::kDirectory || inside_.size() >= kMaxDepth) return std::nullopt;
+    const Identity identity{facts->fingerprint.device, facts->fingerprint.inode};
+    return std::ranges::find(inside_, identity) == inside_.end() ? std::optional(identity) : std::nullopt;
+  }
+
+  Status take_matches(const std::string& at, std::size_t part, bool last) {
+    const std::string& pattern = parts_[part];
+    HEADRACE_ASSIGN(const std::vector<std::string> names, list(at));
+    for (const std::string& name : names)
+      if ((name[0] != '.' || pattern[0] == '.') && glob_match(pattern, name))
+        HEADRACE_TRY(take(join(at, name), part, last));
+    return {};
+  }
+
+  /// "**": here, and in every directory below.
+  Status walk_any_depth(const std::string& at, std::size_t part) {
+    const auto identity = enterable(at);
+    if (!identity) return {};
     const bool last = part + 1 == parts_.size();
     if (!last) HEADRACE_TRY(walk(at, part + 1));
-    inside_.push_back(identity);
+    inside_.push_back(*identity);
     Status status = descend(at, part, last);
     inside_.pop_back();
     return status;
@@ -143,7 +162,7 @@ class Globber {
       if (name[0] == '.') continue;
       const std::string path = join(at, name);
       if (is_directory(path) && !is_readable_directory(path)) {
-        HEADRACE_TRY(walk_any_depth(path, part));
+        HEADRACE_TRY(walk(path, part));
       } else if (last) {
         files.insert(path);
       }
@@ -152,7 +171,8 @@ class Globber {
   }
 
   std::vector<std::string> parts_;
-  std::vector<std::pair<std::uint64_t, std::uint64_t>> inside_;  // directories that "**" is in
+  std::set<std::pair<std::string, std::size_t>> walked_;  // several "**" come by a directory in many ways
+  std::vector<Identity> inside_;                          // directories that wildcards are matched in now
 };
 
 Result<std::string> expand_home(const std::string& path) {

@@ -12,10 +12,10 @@ namespace headrace {
 /// Every file that `paths` mean, in the order of the data set.
 ///
 /// "~" and "~user" are home directories. "*", "?" and "[a-z]" match inside one name, "**" any number of directories; a
-/// leading dot must be written out. The files of one glob are ordered naturally (f2 before f10); the list keeps its
-/// order. A path that exists as it stands is taken literally, whatever characters it has. Directories are not files,
-/// and a glob passes over them, but for those that are opened as files are (is_readable_directory()): Zarr stores and
-/// whole caches, which "**" does not enter.
+/// leading dot must be written out. Links are followed, but not in circles. The files of one glob are ordered naturally
+/// (f2 before f10); the list keeps its order. A path that exists as it stands is taken literally, whatever characters
+/// it has. Directories are not files, and a glob passes over them, but for those that are opened as files are
+/// (is_readable_directory()): Zarr stores and whole caches, which "**" does not enter.
 /// Errors: kInvalidArgument  nothing given, a directory, one file meant twice (by its path; links are not followed);
 /// kNotFound  no such file, or a glob without a match: lists what is there, nearest name first; kPermission  a
 /// directory on the way may not be read.

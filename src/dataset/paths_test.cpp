@@ -75,6 +75,24 @@ TEST_F(Paths, TwoStarsFollowLinksButNotInCircles) {
   EXPECT_EQ(expand({"**/x.h5"}), (Strings{"d/x.h5", "link/x.h5"}));
 }
 
+/// Without end if each of them were taken in every way that leads there.
+TEST_F(Paths, DirectoriesAreTakenOnceForEachPartOfAPattern) {
+  std::string deep;
+  for (int level = 0; level < 40; ++level) deep += "d/";
+  touch(deep + "x.h5");
+  std::string pattern;
+  for (int stars = 0; stars < 20; ++stars) pattern += "**/";
+  EXPECT_EQ(expand({pattern + "x.h5"}), (Strings{deep + "x.h5"}));
+  EXPECT_EQ(expand({"**/d/**/d/**/d/**/d/**/d/**/d/**/d/**/d/**/d/**/d/**/*.h5"}), (Strings{deep + "x.h5"}));
+}
+
+TEST_F(Paths, StarsAreNotMatchedInCirclesOfLinks) {
+  touch("d/e/x.h5");
+  for (const char* name : {"d/here", "d/again", "d/once_more"}) fs::create_directory_symlink(root_ + "/d", at(name));
+  EXPECT_EQ(expand({"d/*/x.h5"}), (Strings{"d/e/x.h5"}));
+  EXPECT_EQ(refusal({"d/*/*/*/*/*/*/*/*/*/*/*/*/*/*/*/*/*/*/*/*/x.h5"}).code(), ErrorCode::kNotFound);
+}
+
 TEST_F(Paths, AnExistingFileIsTakenLiterally) {
   for (const char* name : {"run[1].h5", "run1.h5", "*"}) touch(name);
   EXPECT_EQ(expand({"run[1].h5"}), (Strings{"run[1].h5"}));

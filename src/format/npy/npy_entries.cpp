@@ -30,7 +30,8 @@ class NpyReader final : public FormatReader {
 
   Result<std::shared_ptr<ArrayReader>> open_array(const std::string& asked) const override {
     const std::string name = asked.substr(std::min(asked.find_first_not_of('/'), asked.size()));
-    const auto entry = std::ranges::find_if(entries_, [&](const Entry& e) { return any_name_ || e.info.path == name; });
+    auto entry = std::ranges::find_if(entries_, [&](const Entry& e) { return any_name_ || e.info.path == asked; });
+    if (entry == entries_.end()) entry = std::ranges::find(entries_, name, [](const Entry& e) { return e.info.path; });
     if (entry == entries_.end()) return missing(name);
     if (entry->info.read_path == ReadPath::kUnsupported)
       return std::move(Error(ErrorCode::kUnsupported, entry->info.reason)

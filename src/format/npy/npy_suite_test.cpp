@@ -321,6 +321,20 @@ TEST(CacheFolder, FilesFitTheManifest) {
   EXPECT_EQ(manifest_with("format_version", 2), ErrorCode::kUnsupported);
 }
 
+TEST_F(NpyErrors, MembersMayHaveSlashesInTheirNames) {
+  const auto archive =
+      headrace::open_file(folder_.write("a.npz", write_zip({{"/abs.npy", file("'|u1'", "(480,)"), false},
+                                                            {"a/b.npy", file("'|u1'", "(480,)"), true},
+                                                            {"plain.npy", file("'|u1'", "(480,)"), false}})));
+  ASSERT_TRUE(archive.ok()) << archive.error().what();
+  for (const ArrayInfo& info : (*archive)->arrays()) {
+    const auto array = (*archive)->open_array(info.path);
+    ASSERT_TRUE(array.ok()) << array.error().what();
+    EXPECT_EQ((*array)->info().path, info.path);
+  }
+  EXPECT_EQ((*archive)->open_array("/plain").value()->info().path, "plain");
+}
+
 TEST_F(NpyErrors, ANameIsOfTheFileOrOfTheMember) {
   const auto name_in = [&](const char* file_name) {
     const auto reader = headrace::open_file(folder_.write(file_name, file("'<f8'", "(20, 3)")));

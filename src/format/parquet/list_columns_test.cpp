@@ -220,6 +220,22 @@ TEST(ListColumns, PagesCountElements) {
   }
 }
 
+TEST(ListColumns, RowsWhoseLengthsNoMemoryHoldsAreRefused) {
+  TestLists lists = some_lists({{.page_rows = 1000}}, {20});
+  const auto refusal = [&](std::uint64_t rows) {
+    lists.said_rows = rows;
+    const auto opened = open_filled_list(std::make_shared<MemoryFile>("lists.parquet", write_lists(lists)));
+    const auto lengths = opened.ok() ? (*opened)->list_lengths() : Result<Lengths>(opened.error());
+    EXPECT_FALSE(lengths.ok());
+    return lengths.ok() ? Error(ErrorCode::kInternal, "read") : lengths.error();
+  };
+  const Error error = refusal(std::uint64_t{1} << 62);  // of four bytes each: none, in 64 bits
+  EXPECT_EQ(error.code(), ErrorCode::kCorruptData) << error.what();
+  EXPECT_NE(error.message().find("4611686018427387904 rows"), std::string::npos) << error.what();
+  EXPECT_EQ(error.file(), "lists.parquet");
+  EXPECT_EQ(refusal(std::uint64_t{1} << 61).code(), ErrorCode::kOutOfBudget);
+}
+
 TEST(ListColumns, OldLevelsAreRefused) {
   const TestLists lists = some_lists({{.page_rows = 1000}}, {8});
   Bytes bytes = write_lists(lists);

@@ -17,7 +17,11 @@ struct TestLists {
   std::vector<TestColumn> leaves;  ///< Their values are those of all elements; page_rows are entries a page.
   std::vector<int> lengths;        ///< Elements of each row; -1: it has no list.
   std::vector<std::size_t> group_rows;
+  std::uint64_t said_rows = 0;  ///< What file, row groups and columns say that they have; 0: the truth.
 
+  [[nodiscard]] std::int64_t said(std::size_t rows) const {
+    return static_cast<std::int64_t>(said_rows > 0 ? said_rows : rows);
+  }
   [[nodiscard]] std::uint32_t element_level() const { return optional ? 2 : 1; }
   [[nodiscard]] std::uint32_t levels(const TestColumn& leaf) const { return element_level() + (leaf.optional ? 1 : 0); }
 };
@@ -103,7 +107,7 @@ inline Bytes write_lists(
   Bytes file = bytes_of_text("PAR1");
   CompactWriter out;
   write_list_schema(out.number(1, 2), lists);
-  out.long_number(3, static_cast<std::int64_t>(lists.lengths.size()));
+  out.long_number(3, lists.said(lists.lengths.size()));
   out.list(4, CompactType::kStruct, lists.group_rows.size());
   std::vector<std::size_t> element(lists.leaves.size());
   std::size_t first = 0;
@@ -114,9 +118,11 @@ inline Bytes write_lists(
       const TestColumn& leaf = lists.leaves[i];
       auto entries = entries_of(lists, leaf, std::span(lists.lengths).subspan(first, rows), element[i]);
       if (spoil) spoil(group, i, entries);
-      write_chunk(out, leaf, append_list_chunk(file, leaf, lists.levels(leaf), entries));
+      TestChunk chunk = append_list_chunk(file, leaf, lists.levels(leaf), entries);
+      chunk.rows = static_cast<std::size_t>(lists.said(chunk.rows));
+      write_chunk(out, leaf, chunk);
     }
-    out.long_number(2, 0).long_number(3, static_cast<std::int64_t>(rows)).end();
+    out.long_number(2, 0).long_number(3, lists.said(rows)).end();
     first += rows;
   }
   out.end();
