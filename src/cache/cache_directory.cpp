@@ -49,7 +49,7 @@ Status check_manifest_size(const CacheOrigin& origin, const RowLayout& layout) {
 bool decides_on_data(uid_t user, const CacheOrigin& origin) {
   if (user == ::geteuid() || user == 0) return true;
   return !origin.sources.empty() && std::ranges::all_of(origin.sources, [&](const CacheSource& source) {
-    struct stat status{};
+    struct stat status {};
     return ::stat(source.path.c_str(), &status) == 0 && status.st_uid == user;
   });
 }
@@ -59,7 +59,7 @@ bool decides_on_data(uid_t user, const CacheOrigin& origin) {
 Status check_directory(const Folder& directory, const CacheOrigin& origin) {
   const struct stat status = directory.status();
   if (decides_on_data(status.st_uid, origin)) return {};
-  struct stat above{};
+  struct stat above {};
   std::string why;
   if ((status.st_mode & S_IWOTH) != 0 && (status.st_mode & S_ISVTX) == 0)
     why = fmt::format("every user may write to it (mode {:o})", status.st_mode & 07777);

@@ -29,7 +29,7 @@ namespace fs = std::filesystem;
 class CacheDirectoryTest : public ::testing::Test {
  protected:
   [[nodiscard]] static int mode_of(const std::string& path) {
-    struct stat status{};
+    struct stat status {};
     return ::stat(path.c_str(), &status) == 0 ? static_cast<int>(status.st_mode & 07777) : -1;
   }
   CacheFolders c_;
@@ -318,9 +318,7 @@ TEST_F(CacheDirectoryTest, WhatLiesInThePlaceOfACacheIsReplacedOnlyIfItIsOne) {
 
 TEST_F(CacheDirectoryTest, LeftoversAndForeignFilesDoNoHarm) {
   const std::string key = "/train-";
-  {
-    const auto store = c_.store();
-  }
+  { const auto store = c_.store(); }
   const std::string building = c_.name();
   fs::remove_all(c_.directory + "/" + building);
   fs::create_directories(c_.directory + "/" + building);             // killed while it was removed
@@ -435,10 +433,12 @@ TEST_F(CacheDirectoryTest, AFolderThatThisUserMayNotWriteToIsReadOrRefused) {
 
 TEST_F(CacheDirectoryTest, AFullDiskIsAnErrorAndNoSignal) {
   const auto old_handler = std::signal(SIGXFSZ, SIG_IGN);
-  struct rlimit old_limit{};
+  struct rlimit old_limit {};
   ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &old_limit), 0);
   const auto limit_to = [&](std::uint64_t bytes) {
-    struct rlimit limit{bytes, old_limit.rlim_max};
+    struct rlimit limit {
+      bytes, old_limit.rlim_max
+    };
     ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &limit), 0);
   };
   limit_to(4096);

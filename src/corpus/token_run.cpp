@@ -103,11 +103,12 @@ Result<std::unique_ptr<TokenRun>> TokenRun::begin(const std::string& to, const T
     const bool others = run->file_.has_finished() && opened.error().code() == ErrorCode::kInvalidArgument;
     run->file_.remove();
     if (!others) return std::move(opened.error());
-    return std::move(Error(ErrorCode::kInvalidArgument,
-                           "tokens of other files, options or another tokenizer are there already, or they were changed")
-                         .with_file(opened.error().file())
-                         .with_stage("write")
-                         .with_hint("Name another place, or remove them first."));
+    return std::move(
+        Error(ErrorCode::kInvalidArgument,
+              "tokens of other files, options or another tokenizer are there already, or they were changed")
+            .with_file(opened.error().file())
+            .with_stage("write")
+            .with_hint("Name another place, or remove them first."));
   }
   run->output_ = std::move(*opened);
   HEADRACE_TRY(run->save());

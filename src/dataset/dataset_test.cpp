@@ -121,7 +121,9 @@ TEST(Dataset, NamesTheArraysThatAreNoFields) {
   EXPECT_NE(data.describe().find("left out: edges: it has 41 rows"), std::string::npos) << data.describe();
   EXPECT_EQ(data.fields().size(), 2u);
   EXPECT_TRUE(open(directory.path("a.h5"), {.fields = {{"x", ""}}}).left_out().empty());
-  EXPECT_EQ(code_of([&] { (void)open(directory.path("a.h5"), {.fields = {{"x", ""}, {"edges", ""}}}); }),
+  EXPECT_EQ(code_of([&] {
+              (void)open(directory.path("a.h5"), {.fields = {{"x", ""}, {"edges", ""}}});
+            }),
             ErrorCode::kInvalidArgument);
 }
 

@@ -66,7 +66,8 @@ BatchBytes padded_bytes(const PaddedRows& rows, std::uint64_t samples) {
           samples * (rows.longest + sizeof(std::int64_t))};
 }
 
-/// Most bytes of a batch: in file order those of the largest stretch, which may hold all long samples. A token budget bounds the rows of ragged fields: what is left to count are the others'.
+/// Most bytes of a batch: in file order those of the largest stretch, which may hold all long samples. A token budget
+/// bounds the rows of ragged fields: what is left to count are the others'.
 std::uint64_t largest_bytes(const MappedSource& mapped, const EnginePlan& plan, std::uint64_t rows) {
   if (!plan.budget)
     return plan.sampler->traits().in_file_order ? largest_run_bytes(mapped, rows)

@@ -70,7 +70,7 @@ Result<std::shared_ptr<LocalFile>> LocalFile::open(const std::string& path, cons
     if (runs_out(error_number) && pool.close_one()) continue;
     return open_error(path, "open", error_number);
   }
-  struct stat status{};
+  struct stat status {};
   if (calls.fstat(fd, &status) != 0) {
     const int error_number = errno;
     calls.close(fd);
@@ -137,7 +137,7 @@ Result<int> LocalFile::open_same(bool& out_of_descriptors) const {
     if (error_number == ENOENT || error_number == ENOTDIR) return changed("it was removed");
     return open_error(name_, "open", error_number);
   }
-  struct stat status{};
+  struct stat status {};
   if (calls_.fstat(fd, &status) != 0) {
     const int error_number = errno;
     calls_.close(fd);
@@ -180,7 +180,7 @@ Status LocalFile::read_pinned(int fd, std::uint64_t offset, std::span<std::byte>
       continue;
     }
     if (got == 0) {  // the end comes before the size that the file had when it was opened
-      struct stat status{};
+      struct stat status {};
       if (calls_.fstat(fd, &status) != 0) return failed("fstat", errno);
       HEADRACE_TRY(check_same(fingerprint_of(status)));
       return Error(ErrorCode::kCorruptData,
@@ -210,7 +210,7 @@ Status LocalFile::read_at(std::uint64_t offset, std::span<std::byte> out) const 
 }
 
 Status LocalFile::check_unchanged() const {
-  struct stat status{};
+  struct stat status {};
   if (calls_.stat(path_.c_str(), &status) != 0) {
     const int error_number = errno;
     if (error_number == ENOENT || error_number == ENOTDIR) return changed("it was removed");

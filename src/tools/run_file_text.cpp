@@ -127,8 +127,8 @@ std::string data_section_text(const RunConfig& run, const std::set<std::string>*
 }
 
 std::string option_text(const LoaderOption& option, const LoaderSettings& settings) {
+  if (option.name == "group_by") return quoted(option.get(settings));
   std::string value = option.get(settings);
-  if (option.name == "group_by") return quoted(value);
   if (option.name != "cache") return value;
   return quoted(settings.options.cache.mode == CacheChoice::kDirectory ? absolute(value) : value);
 }
