@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 #include <headrace/dataset/dataset.h>
 
+#include "format/npy/npy_header.h"
 #include "format/testing/hdf5_files.h"
 
 namespace headrace {
@@ -50,6 +51,56 @@ TEST(Dataset, ARowThatCannotFitIsNamed) {
     EXPECT_EQ(error.code(), ErrorCode::kOutOfBudget);
     EXPECT_EQ(error.file(), directory.path("a.h5"));
     EXPECT_EQ(error.field(), "wide");
+  }
+}
+
+TEST(Dataset, WholeNumbersOfSeveralTypesAreToldTheTypeOfAll) {
+  const TemporaryFolder directory;
+  using Kind = DType::Kind;
+  const auto write = [&](const char* name, const DType& type) {
+    return directory.write_text(name, npy_header({"x", "x", type, {}}, 4) + std::string(4 * type.itemsize, '\0'));
+  };
+  const auto hint = [&](Kind first, std::uint32_t first_bytes, Kind second, std::uint32_t second_bytes) {
+    const std::vector<std::string> files{write("x_1.npy", {first, first_bytes}),
+                                         write("x_2.npy", {second, second_bytes})};
+    try {
+      open(files);
+    } catch (const Error& error) {
+      EXPECT_EQ(error.file(), files[1]);
+      EXPECT_EQ(error.field(), "x");
+      EXPECT_EQ(error.hint().find("open those"), std::string::npos);
+      return error.hint();
+    }
+    return std::string("opened");
+  };
+  EXPECT_NE(hint(Kind::kInt, 2, Kind::kInt, 4).find("cast(\"int32\")"), std::string::npos);
+  EXPECT_NE(hint(Kind::kUInt, 4, Kind::kInt, 4).find("astype(\"int64\")"), std::string::npos);
+  EXPECT_NE(hint(Kind::kUInt, 8, Kind::kInt, 4).find("write the field anew where it differs"), std::string::npos);
+  EXPECT_NE(hint(Kind::kFloat, 8, Kind::kInt, 4).find("write the field anew where it differs"), std::string::npos);
+}
+
+/// Energy has a row for each event, and the number of the event one for each pulse.
+TEST(Dataset, TargetsOfPlacesThatDoNotFitAreTold) {
+  const TemporaryFolder directory;
+  {
+    const Hdf5Writer pulses(directory.path("pulses.h5"));
+    for (const char* name : {"time", "event"}) pulses.write(name, {{6}});
+  }
+  Hdf5Writer(directory.path("truth.h5")).write("energy", {{2}});
+  OpenOptions options;
+  options.fields = {{"time", ""}};
+  options.sample_by.emplace().offset_list = std::vector<std::uint64_t>{0, 4, 6};
+  options.targets = {{"energy", directory.path("truth.h5") + "::energy"}, {"event", "event"}};
+  try {
+    open({directory.path("pulses.h5")}, options);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kInvalidArgument);
+    EXPECT_NE(error.message().find("targets= come from " + directory.path("truth.h5") +
+                                   " (energy) and the files of the samples (event)"),
+              std::string::npos)
+        << error.what();
+    EXPECT_NE(error.hint().find("join"), std::string::npos) << error.what();
   }
 }
 

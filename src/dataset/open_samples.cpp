@@ -1,7 +1,9 @@
 #include "dataset/open_samples.h"
 
+#include <fmt/format.h>
 #include <headrace/dataset/spans.h>
 
+#include <algorithm>
 #include <set>
 #include <string>
 #include <utility>
@@ -54,12 +56,49 @@ Dataset open_table(const SampleBy& by, const OpenOptions& options) {
   return open(files_meant(options, by.meta), own);
 }
 
+/// Where targets= come from, each place with its fields; empty: all are of one.
+std::string places_of_targets(const OpenOptions& options) {
+  std::vector<std::pair<std::string, std::string>> places;  // → names
+  for (const FieldChoice& target : options.targets) {
+    const auto divided = divide_path(target.path.empty() ? target.name : target.path);
+    const std::string place = divided ? divided->first : "";
+    const auto known = std::ranges::find(places, place, &std::pair<std::string, std::string>::first);
+    if (known == places.end())
+      places.emplace_back(place, target.name);
+    else
+      known->second += ", " + target.name;
+  }
+  std::string text;
+  for (const auto& [place, names] : places) {
+    const bool of_table = options.sample_by && !options.sample_by->meta.empty();
+    const std::string own = of_table ? "the table of Spans(meta=)" : "the files of the samples";
+    text += fmt::format("{}{} ({})", text.empty() ? "" : " and ", place.empty() ? own : place, names);
+  }
+  return places.size() > 1 ? text : "";
+}
+
+/// Open targets=; where they are of several places that do not fit together, the error says which.
+Dataset open_places(const std::vector<std::string>& paths, const OpenOptions& own, const OpenOptions& options) {
+  try {
+    return open(paths, own);
+  } catch (const Error& error) {
+    const std::string places = places_of_targets(options);
+    if (error.code() != ErrorCode::kInvalidArgument || places.empty()) throw;
+    throw refuse(
+        fmt::format("targets= come from {}, and their rows do not belong together: {}", places, error.message()),
+        "Take all targets from one place: targets={\"NAME\": \"FILES::PATH\", ...} of the same FILES. Or join "
+        "those of the other place by a key: data.join(table, on=\"NAME\").")
+        .with_file(error.file())
+        .with_field(error.field());
+  }
+}
+
 /// The targets out of the table of spans; nullopt: it does not have them all.
 std::optional<Dataset> targets_of_table(const SampleBy& by, const OpenOptions& options) {
   if (by.meta.empty() || options.targets.empty() || others_of(options)) return std::nullopt;
   const OpenOptions own = options_of_targets(options);
   try {
-    return open(files_meant(options, by.meta), own);
+    return open_places(files_meant(options, by.meta), own, options);
   } catch (const Error& error) {
     if (error.code() != ErrorCode::kFieldMissing) throw;
     return std::nullopt;
@@ -152,7 +191,8 @@ std::optional<Dataset> open_targets(const std::vector<std::string>& paths, const
   if (options.targets.empty()) return std::nullopt;
   OpenOptions own = options_of_targets(options);
   const std::optional<std::string> others = others_of(options);
-  if (!others) return open(paths, own);
+  const bool is_asked_for = options.sample_by || has_numbered_arrays(options);  // else they are fields beside lists
+  if (!others) return is_asked_for ? open_places(paths, own, options) : open(paths, own);
   for (FieldChoice& target : own.fields) {
     const auto divided = divide_path(target.path.empty() ? target.name : target.path);
     target.path = divided->second.empty() ? target.name : divided->second;

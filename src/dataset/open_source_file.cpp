@@ -4,6 +4,8 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <optional>
+#include <string_view>
 
 #include "dataset/sample_axes.h"
 
@@ -63,6 +65,30 @@ Status check_rows(const SourceFile& file, const FieldPlan& plan, std::size_t own
   return {};
 }
 
+/// The type that holds the numbers of both; nullopt: there is none, or they are no whole numbers.
+std::optional<DType> wider(const DType& a, const DType& b) {
+  const auto is_whole = [](const DType& type) {
+    return type.kind == DType::Kind::kInt || type.kind == DType::Kind::kUInt;
+  };
+  if (!is_whole(a) || !is_whole(b)) return std::nullopt;
+  if (a.kind == b.kind) return a.itemsize < b.itemsize ? b : a;
+  const std::uint32_t with_sign = a.kind == DType::Kind::kInt ? a.itemsize : b.itemsize;
+  const std::uint32_t without = a.kind == DType::Kind::kInt ? b.itemsize : a.itemsize;
+  if (without == sizeof(std::uint64_t)) return std::nullopt;
+  return DType{DType::Kind::kInt, std::max(with_sign, 2 * without)};
+}
+
+/// What to do about a field that is of one type here and of another there.
+std::string way_out(const DType& here, const DType& there) {
+  constexpr std::string_view kAgree = "Files of one data set must agree";
+  if (const auto type = here == there ? std::nullopt : wider(here, there))
+    return fmt::format(
+        "{0}: write the field as {1} in all of them, by column.cast(\"{1}\") of pyarrow or "
+        "array.astype(\"{1}\") of NumPy; or leave it out: fields=.",
+        kAgree, type->name());
+  return fmt::format("{}: write the field anew where it differs, or leave it out: fields=.", kAgree);
+}
+
 /// Every field must be stored here as in the first file. \param i  Number of the file in each list.
 Status check_fields(const SourceFile& file, const FieldPlan& plan, const FileLists& lists, std::size_t i) {
   for (std::size_t f = 0; f < plan.columns.size(); ++f) {
@@ -84,7 +110,7 @@ Status check_fields(const SourceFile& file, const FieldPlan& plan, const FileLis
                           fmt::join(shape, ", "), field.dtype.name(), fmt::join(field.shape, ", "), paths[0]))
             .with_file(paths[i])
             .with_field(info.path)
-            .with_hint("Files of one data set must agree; open those that differ apart."));
+            .with_hint(way_out(has_column ? info.columns[place.column].dtype : field.dtype, field.dtype)));
   }
   return {};
 }
