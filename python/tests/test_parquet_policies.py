@@ -54,7 +54,6 @@ def read(path: Path, nulls: str, **options: Any) -> None:
             check(batches_of(loader), nulls)
 
 
-@pytest.mark.filterwarnings("ignore:.*not used. it holds other fields:headrace.HeadraceWarning")
 @pytest.mark.parametrize("order", [("fill", "error"), ("mask", "error"), ("error", "fill"), ("fill", "mask", "fill")])
 def test_a_cache_serves_its_own_policy(path: Path, tmp_path: Path, order: tuple[str, ...]) -> None:
     """Never are rows without a value delivered where nulls="error" asks for an error."""

@@ -78,7 +78,8 @@ void note_owner(const WholeCache& cache, const CachePlan& plan, std::vector<std:
     notes.push_back(fmt::format("{}: user {} made this cache, and its rows are used as they are", plan.name, owner));
 }
 
-/// The other caches of files of that name, and why they are of no use here.
+/// The other caches of files of that name, and why they are of no use here. Those of other fields are in nothing's way:
+/// loaders of different fields share a directory.
 void note_others(const Folder& directory, const CachePlan& plan, std::vector<std::string>& notes) {
   const Result<std::vector<std::string>> names = directory.names();
   if (!names.ok()) return;
@@ -91,6 +92,8 @@ void note_others(const Folder& directory, const CachePlan& plan, std::vector<std
     const Result<WholeCache> other = WholeCache::open(directory, name);
     if (!other.ok())
       notes.push_back(fmt::format("{}: not used: {}", name, other.error().what()));
+    else if (!holds_fields(other->manifest, plan.layout))
+      continue;
     else if (const auto why = describe_difference(other->manifest, plan.origin, plan.layout))
       notes.push_back(fmt::format("{}: not used: {}", name, *why));
   }

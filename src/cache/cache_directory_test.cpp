@@ -210,9 +210,9 @@ TEST_F(CacheDirectoryTest, RowsOfOtherFilesFieldsOrBlocksAreNotUsed) {
   c_.origin.sources.push_back(c_.source("b.h5", "b", 0));
   EXPECT_NE(note().find("made from 1 files, not 2"), std::string::npos);
   c_.layout.fields.pop_back();
-  EXPECT_NE(note().find("it holds other fields (image, label)"), std::string::npos);
+  EXPECT_EQ(note(), "0 notes");  // loaders of other fields may share a directory
   c_.layout.fields[1].path = "target";
-  EXPECT_NE(note().find("it holds other fields"), std::string::npos);
+  EXPECT_EQ(note(), "0 notes");
   c_.layout.block_starts = {0, 100};
   EXPECT_NE(note().find("its blocks are other rows"), std::string::npos);
   // The same files in another folder, or mounted on another device, are the same.

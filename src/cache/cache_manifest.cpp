@@ -252,6 +252,14 @@ std::string names_of(const std::vector<StoredColumn>& fields) {
 
 }  // namespace
 
+bool holds_fields(const CacheManifest& found, const RowLayout& layout) {
+  const auto same = [](const StoredColumn& x, const StoredColumn& y) {
+    return as_written(x.name) == as_written(y.name) && as_written(x.path) == as_written(y.path) && x.dtype == y.dtype &&
+           x.shape == y.shape;
+  };
+  return std::ranges::equal(found.layout.fields, layout.fields, same);
+}
+
 std::optional<std::string> describe_difference(const CacheManifest& found, const CacheOrigin& origin,
                                                const RowLayout& layout) {
   const std::vector<CacheSource>&a = found.sources, &b = origin.sources;
@@ -264,12 +272,7 @@ std::optional<std::string> describe_difference(const CacheManifest& found, const
     if (a[i].rows != b[i].rows)
       return fmt::format("made from {} rows of {}, not {}", a[i].rows, base_name(b[i]), b[i].rows);
   }
-  const auto same = [](const StoredColumn& x, const StoredColumn& y) {
-    return as_written(x.name) == as_written(y.name) && as_written(x.path) == as_written(y.path) && x.dtype == y.dtype &&
-           x.shape == y.shape;
-  };
-  if (!std::ranges::equal(found.layout.fields, layout.fields, same))
-    return fmt::format("it holds other fields ({})", names_of(found.layout.fields));
+  if (!holds_fields(found, layout)) return fmt::format("it holds other fields ({})", names_of(found.layout.fields));
   if (found.layout.block_starts != layout.block_starts) return "its blocks are other rows";
   return std::nullopt;
 }

@@ -46,6 +46,9 @@ std::optional<std::uint64_t> uniform_block_rows(const RowLayout& layout, const s
 std::optional<std::vector<std::uint64_t>> uniform_block_starts(std::uint64_t block_rows, std::uint64_t num_blocks,
                                                                const std::vector<CacheSource>& sources);
 
+/// True if the cache holds these fields, under these names.
+bool holds_fields(const CacheManifest& found, const RowLayout& layout);
+
 /// What is different from what is wanted, in words ("it was made from other files: …"); nullopt if nothing is. Sources
 /// are compared by base name, size, time of modification and rows.
 /// What else was touched is no difference: difference_of() sees to that.
