@@ -27,8 +27,8 @@ class Tokenizer:
     Args:
         path: A ``tokenizer.json``; ``NAME.tiktoken``; a folder with one, or with ``vocab.json`` and ``merges.txt``,
             or with ``encoder.json`` and ``vocab.bpe``; or a name: ``"gpt2"``, ``"r50k_base"``, ``"p50k_base"``,
-            ``"cl100k_base"``, which are looked for where tiktoken and Hugging Face keep what they fetched. Nothing is
-            fetched.
+            ``"cl100k_base"`` or Hugging Face's ``"org/name"``, which are looked for where tiktoken and Hugging Face
+            keep what they fetched. Nothing is fetched.
         grammar: How text is divided into words, for a ``.tiktoken`` file, which does not say it: ``"gpt2"``,
             ``"cl100k"`` or ``"llama3"``. Default: what is known by the file's name.
         special: Special words and their ids, for a ``.tiktoken`` file.

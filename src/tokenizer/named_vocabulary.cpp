@@ -1,11 +1,16 @@
 // Vocabularies by name, where tiktoken and Hugging Face keep what they fetched. Nothing is fetched here.
 #include <fmt/format.h>
+#include <pwd.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
+#include <optional>
+#include <string_view>
 #include <vector>
 
 #include "storage/file_system.h"
+#include "storage/whole_file.h"
 #include "tokenizer/known_name.h"
 #include "tokenizer/open_vocabulary.h"
 
@@ -49,13 +54,20 @@ std::string tiktoken_folder() {
   return (temporary.empty() ? "/tmp" : temporary) + "/data-gym-cache";
 }
 
-/// As huggingface_hub finds its own.
+/// The folder of this user, which the system knows where HOME is not set; empty: it does not.
+std::string home_folder() {
+  if (std::string home = variable("HOME"); !home.empty()) return home;
+  const passwd* const entry = ::getpwuid(::getuid());  // NOLINT(concurrency-mt-unsafe): nothing here changes it
+  return entry == nullptr || entry->pw_dir == nullptr ? "" : entry->pw_dir;
+}
+
+/// As huggingface_hub finds its own; empty: this user has no home.
 std::string hugging_face_folder() {
   if (std::string hub = variable("HF_HUB_CACHE"); !hub.empty()) return hub;
   if (std::string home = variable("HF_HOME"); !home.empty()) return home + "/hub";
-  std::string cache = variable("XDG_CACHE_HOME");
-  if (cache.empty()) cache = variable("HOME") + "/.cache";
-  return cache + "/huggingface/hub";
+  if (const std::string cache = variable("XDG_CACHE_HOME"); !cache.empty()) return cache + "/huggingface/hub";
+  const std::string home = home_folder();
+  return home.empty() ? "" : home + "/.cache/huggingface/hub";
 }
 
 bool is_there(const std::string& path) {
@@ -63,15 +75,39 @@ bool is_there(const std::string& path) {
   return status.ok() && status->kind == PathKind::kFile;
 }
 
-/// The first snapshot, by name, that has a file; empty: none.
+/// The snapshot that the branch main is at, or the first, by name, that has a file; empty: none.
 std::string snapshot_with(const std::string& repository, const std::string& file) {
-  const std::string snapshots = hugging_face_folder() + "/" + repository + "/snapshots";
+  const std::string hub = hugging_face_folder(), snapshots = hub + "/" + repository + "/snapshots";
+  if (hub.empty()) return "";
+  if (auto main = read_whole_file(hub + "/" + repository + "/refs/main", 1024); main.ok()) {
+    main->resize(std::min(main->find_last_not_of(" \n") + 1, main->size()));
+    if (is_there(snapshots + "/" + *main + "/" + file)) return snapshots + "/" + *main + "/";
+  }
   auto names = FileSystem::of(snapshots).list(snapshots);
   if (!names.ok()) return "";
   std::sort(names->begin(), names->end());
   for (const std::string& name : *names)
     if (is_there(snapshots + "/" + name + "/" + file)) return snapshots + "/" + name + "/";
   return "";
+}
+
+/// What Hugging Face's cache has of a repository; nullopt: nothing.
+std::optional<Result<Vocabulary>> open_kept(const std::string& repository, std::string& path) {
+  if (const std::string folder = snapshot_with(repository, "tokenizer.json"); !folder.empty()) {
+    path = folder + "tokenizer.json";
+    return open_json(path);
+  }
+  const std::string folder = snapshot_with(repository, "vocab.json");
+  if (folder.empty() || !is_there(folder + "merges.txt")) return std::nullopt;
+  path = folder;
+  return open_pair(folder + "vocab.json", folder + "merges.txt");
+}
+
+/// "org/name" → "models--org--name".
+std::string folder_of_repository(const std::string& name) {
+  const std::size_t slash = name.find('/');
+  return slash == std::string::npos ? "models--" + name
+                                    : "models--" + name.substr(0, slash) + "--" + name.substr(slash + 1);
 }
 
 /// What Hugging Face has of a name, or the error that it is another one.
@@ -98,15 +134,7 @@ bool is_known_name(const std::string& name) {
 Result<Vocabulary> open_named(const std::string& name, const VocabularyWords& words) {
   const auto known =
       std::find_if(known_names().begin(), known_names().end(), [&](const KnownName& one) { return name == one.name; });
-  if (known == known_names().end()) {
-    std::string names;
-    for (const KnownName& one : known_names()) names += (names.empty() ? "" : ", ") + std::string(one.name);
-    return std::move(
-        Error(ErrorCode::kNotFound, fmt::format("there is no file \"{}\", and no such tokenizer is known by "
-                                                "name",
-                                                name))
-            .with_hint(fmt::format("Names are {}; anything else is opened by its path.", names)));
-  }
+  if (known == known_names().end()) return open_repository(name, words);
   if (!words.grammar.empty() || !words.special.empty())
     return Error(ErrorCode::kInvalidArgument, fmt::format("\"{}\" has its own grammar and special words: leave the "
                                                           "arguments out",
@@ -114,23 +142,59 @@ Result<Vocabulary> open_named(const std::string& name, const VocabularyWords& wo
   return open_known(*known, words);
 }
 
+bool is_repository_name(const std::string& name) {
+  const auto is_part = [](std::string_view part) {
+    return !part.empty() && part.front() != '.' && part.front() != '~' &&
+           part.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-") ==
+               std::string_view::npos;
+  };
+  const std::string_view all = name;
+  const std::size_t slash = all.find('/');
+  return slash != std::string_view::npos && is_part(all.substr(0, slash)) && is_part(all.substr(slash + 1)) &&
+         !all.ends_with(".json") && !all.ends_with(".tiktoken");
+}
+
+Result<Vocabulary> open_repository(const std::string& name, const VocabularyWords& words) {
+  std::string path;
+  if (auto opened = open_kept(folder_of_repository(name), path)) {
+    if (!words.grammar.empty() || !words.special.empty())
+      return std::move(Error(ErrorCode::kInvalidArgument,
+                             "the file says its own grammar and special words: leave the "
+                             "arguments out")
+                           .with_file(path));
+    if (opened->ok()) (*opened)->name = name;
+    return std::move(*opened);
+  }
+  std::string names;
+  for (const KnownName& one : known_names()) names += (names.empty() ? "" : ", ") + std::string(one.name);
+  const std::string hub = hugging_face_folder();
+  return std::move(
+      Error(ErrorCode::kNotFound,
+            hub.empty()
+                ? fmt::format("there is no file \"{}\", and no such tokenizer is known by name", name)
+                : fmt::format("there is no file \"{}\", no such tokenizer is known by name, and none was fetched "
+                              "from Hugging Face into {}",
+                              name, hub))
+          .with_hint(fmt::format("Nothing is fetched by itself. Names are {}, and those of Hugging Face, fetched by: "
+                                 "hf download {} tokenizer.json",
+                                 names, name)));
+}
+
 Result<Vocabulary> open_known(const KnownName& known, const VocabularyWords& words) {
   const std::string kept = tiktoken_folder() + "/";
   if (known.ranks.key != nullptr && is_there(kept + known.ranks.key))
     return open_ranks(kept + known.ranks.key, known.name, words, known.ranks.sha256);
   for (const std::string& repository : known.repositories) {
-    if (std::string folder = snapshot_with(repository, "tokenizer.json"); !folder.empty())
-      return checked(open_json(folder + "tokenizer.json"), known, folder + "tokenizer.json");
-    if (std::string folder = snapshot_with(repository, "vocab.json");
-        !folder.empty() && is_there(folder + "merges.txt"))
-      return checked(open_pair(folder + "vocab.json", folder + "merges.txt"), known, folder);
+    std::string path;
+    if (auto opened = open_kept(repository, path)) return checked(std::move(*opened), known, path);
   }
   if (known.merges.key != nullptr && is_there(kept + known.merges.key) && is_there(kept + known.vocab.key)) {
     auto opened = open_pair(kept + known.vocab.key, kept + known.merges.key, known.vocab.sha256, known.merges.sha256);
     if (opened.ok()) opened->name = known.name;
     return opened;
   }
-  const std::string looked = known.repositories.empty() ? "" : fmt::format(" or {}", hugging_face_folder());
+  const std::string hub = known.repositories.empty() ? "" : hugging_face_folder();
+  const std::string looked = hub.empty() ? "" : " or " + hub;
   return std::move(
       Error(ErrorCode::kNotFound, fmt::format("\"{}\" is not in {}{}", known.name, tiktoken_folder(), looked))
           .with_hint(fmt::format("Nothing is fetched by itself. Fetch it once: "

@@ -1,8 +1,10 @@
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 
 #include "base/sha256.h"
 #include "tokenizer/known_name.h"
@@ -43,6 +45,68 @@ TEST_F(NamedVocabulary, IsTheFileThatItsMakerPublishes) {
     ASSERT_FALSE(refused.ok());
     EXPECT_EQ(refused.error().code(), ErrorCode::kCorruptData);
     EXPECT_NE(std::string(refused.error().what()).find(sha256), std::string::npos) << refused.error().what();
+  }
+}
+
+/// A variable of the environment, as it was at the end.
+class Variable {
+ public:
+  explicit Variable(const char* name) : name_(name) {
+    if (const char* const value = std::getenv(name)) before_ = value;  // NOLINT(concurrency-mt-unsafe): one thread
+    ::unsetenv(name);                                                  // NOLINT(concurrency-mt-unsafe)
+  }
+  Variable(const Variable&) = delete;
+  Variable& operator=(const Variable&) = delete;
+  ~Variable() {
+    if (before_) ::setenv(name_, before_->c_str(), 1);  // NOLINT(concurrency-mt-unsafe)
+  }
+  void set(const std::string& value) const { ::setenv(name_, value.c_str(), 1); }  // NOLINT(concurrency-mt-unsafe)
+
+ private:
+  const char* const name_;
+  std::optional<std::string> before_;
+};
+
+TEST_F(NamedVocabulary, RepositoriesAreThoseOfHuggingFacesCache) {
+  const Variable hub("HF_HUB_CACHE");
+  hub.set(folder_);
+  auto missing = open_vocabulary("an-org/a.model", {});
+  ASSERT_FALSE(missing.ok());
+  EXPECT_EQ(missing.error().code(), ErrorCode::kNotFound);
+  EXPECT_NE(missing.error().message().find(folder_), std::string::npos) << missing.error().what();
+  EXPECT_NE(missing.error().hint().find("hf download an-org/a.model tokenizer.json"), std::string::npos);
+  const auto add = [&](const std::string& commit, const std::string& merge) {
+    const std::string snapshot = folder_ + "/models--an-org--a.model/snapshots/" + commit;
+    std::filesystem::create_directories(snapshot);
+    std::string vocab;
+    int id = 0;
+    for (int code = 33; code < 324; ++code)  // the names of all bytes
+      if (code < 127 || (code > 160 && code != 173)) vocab += fmt::format("\"\\u{:04x}\": {}, ", code, id++);
+    std::ofstream(snapshot + "/vocab.json") << "{" << vocab << "\"" << merge[0] << merge[2] << "\": 256}";
+    std::ofstream(snapshot + "/merges.txt") << "#version: 0.2\n" << merge << "\n";
+  };
+  add("1111", "a b");
+  add("2222", "b a");
+  const auto first = open_vocabulary("an-org/a.model", {});
+  ASSERT_TRUE(first.ok()) << first.error().what();
+  EXPECT_EQ(first->name, "an-org/a.model");
+  std::filesystem::create_directories(folder_ + "/models--an-org--a.model/refs");
+  std::ofstream(folder_ + "/models--an-org--a.model/refs/main") << "2222";
+  const auto main = open_vocabulary("an-org/a.model", {});
+  ASSERT_TRUE(main.ok()) << main.error().what();
+  EXPECT_NE(main->hash, first->hash);
+  EXPECT_EQ(open_vocabulary("an-org/a.model", {"gpt2"}).error().code(), ErrorCode::kInvalidArgument);
+  for (const char* path : {"/an-org/a", "./a", "../a", "a/b/c", "folder/tokenizer.json", "a/", "folder/x.tiktoken"})
+    EXPECT_FALSE(is_repository_name(path)) << path;
+}
+
+/// A folder of this name is in the root, where no user has a cache.
+TEST_F(NamedVocabulary, WithoutHomeTheSystemKnowsTheUsers) {
+  const Variable hub("HF_HUB_CACHE"), hugging_face("HF_HOME"), cache("XDG_CACHE_HOME"), home("HOME");
+  for (const char* name : {"no-such-name", "gpt2"}) {
+    const auto opened = open_vocabulary(name, {});
+    if (opened.ok()) continue;  // the machine has it
+    EXPECT_EQ(opened.error().message().find(" /.cache"), std::string::npos) << opened.error().what();
   }
 }
 

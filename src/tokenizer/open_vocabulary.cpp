@@ -150,6 +150,8 @@ Result<Vocabulary> open_vocabulary(const std::string& path_or_name, const Vocabu
   if (status.kind == PathKind::kNothing && path_or_name.find('/') == std::string::npos &&
       (is_known_name(path_or_name) || path_or_name.find('.') == std::string::npos))
     return open_named(path_or_name, words);
+  if (status.kind == PathKind::kNothing && is_repository_name(path_or_name))
+    return open_repository(path_or_name, words);
   const std::string ending = ".tiktoken";
   if (path_or_name.ends_with(ending)) {
     const std::string file = part_of(path_or_name, false);

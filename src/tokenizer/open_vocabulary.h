@@ -16,8 +16,8 @@ struct VocabularyWords {
   std::map<std::string, std::uint32_t> special = {};
 };
 
-/// Open a vocabulary: a tokenizer.json, NAME.tiktoken, a folder of either kind of files, or a name such as "gpt2", of
-/// which tiktoken's and Hugging Face's caches on this machine are searched.
+/// Open a vocabulary: a tokenizer.json, NAME.tiktoken, a folder of either kind of files, or a name such as "gpt2" or
+/// "org/name", of which tiktoken's and Hugging Face's caches on this machine are searched.
 /// Errors: kNotFound  nothing is there, with the command that fetches it; kInvalidArgument  a .tiktoken file of unknown
 /// grammar, words that contradict the file; those of reading and of parsing, with the file.
 Result<Vocabulary> open_vocabulary(const std::string& path_or_name, const VocabularyWords& words);
@@ -38,5 +38,10 @@ Result<Vocabulary> open_pair(const std::string& vocab_path, const std::string& m
 Result<Vocabulary> open_named(const std::string& name, const VocabularyWords& words);
 /// Return true if the name is one that open_named() knows.
 bool is_known_name(const std::string& name);
+/// Open what Hugging Face's cache has of a repository, "org/name" or "name": that of its branch main, if it is there.
+/// Errors: kNotFound, with the command that fetches it; those of the file.
+Result<Vocabulary> open_repository(const std::string& name, const VocabularyWords& words);
+/// Return true if it may be a repository's, "org/name", and is no path of a vocabulary's file.
+bool is_repository_name(const std::string& name);
 
 }  // namespace headrace::tokenizing

@@ -56,9 +56,10 @@ class Tokenizer {
  public:
   struct Impl;
   /// Open a tokenizer.json, a .tiktoken file, a folder with vocab.json and merges.txt or with encoder.json and
-  /// vocab.bpe, or a name: "gpt2", "r50k_base", "p50k_base", "cl100k_base", which are looked for where tiktoken and
-  /// Hugging Face keep what they fetched. Throws kNotFound: nothing is there; kUnsupported: it would need what is not
-  /// done here, by its name; kCorruptData: it contradicts itself; kInvalidArgument: ranks of unknown grammar.
+  /// vocab.bpe, or a name: "gpt2", "r50k_base", "p50k_base", "cl100k_base" or Hugging Face's "org/name", which are
+  /// looked for where tiktoken and Hugging Face keep what they fetched. Throws kNotFound: nothing is there;
+  /// kUnsupported: it would need what is not done here, by its name; kCorruptData: it contradicts itself;
+  /// kInvalidArgument: ranks of unknown grammar.
   explicit Tokenizer(const std::string& path_or_name, const TokenizerOptions& options = {});
 
   /// Encode texts in UTF-8. A byte of ill-formed UTF-8 is neither letter nor number nor space, and is kept. Merges
