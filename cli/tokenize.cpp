@@ -58,8 +58,8 @@ int run_tokenize(TokenizeWords words) {
     };
   ProgressLine line("tokenising", ProgressLine::Unit::kBytes, !words.quiet);
   ToolResult result = tokenize_corpus(words.files, words.arguments, line.callback());
-  if (announced && stderr_is_terminal())  // the estimate stands above already
-    result.text.erase(0, result.text.find("DONE"));
+  const bool is_told = announced && stderr_is_terminal();  // the estimate stands above already
+  if (is_told || (words.quiet && !words.arguments.dry_run)) result.text.erase(0, result.text.find("DONE"));
   return show_result(result, words.json);
 }
 
@@ -90,7 +90,12 @@ Verb add_tokenize(CLI::App& program) {
   app->add_option("--grammar", arguments.tokenizer_options.grammar,
                   "How a .tiktoken file divides text: gpt2, cl100k or llama3");
   app->add_option("--dtype", options.dtype, "Type of a token: u2 or u4; by default what the vocabulary needs");
-  app->add_flag("--no-end-of-text", words->without_end, "Write no end of text behind documents");
+  CLI::Option* const without = app->add_flag("--no-end-of-text", words->without_end,
+                                             "Write no end of text behind "
+                                             "documents");
+  app->add_option("--end-of-text", options.end_of_text_word,
+                  "The word behind each document, where it is not the tokenizer's <|endoftext|>, </s> or its like")
+      ->excludes(without);
   app->add_option("--shard-tokens", options.shard_tokens, "Tokens of a file in the folder")->capture_default_str();
   app->add_option("--memory", words->memory, "Most memory to hold, for example 2GiB");
   app->add_option("--threads", options.threads, "Threads; 0: as many as this process may use")

@@ -28,6 +28,7 @@ TokenizeOptions options_of(const Words& words) {
   if (format != "headrace") options.format = format == "nanogpt" ? TokenFormat::kNanogpt : TokenFormat::kMegatron;
   options.dtype = text("dtype");
   options.end_of_text = nb::cast<bool>(words["end_of_text"]);
+  options.end_of_text_word = text("end_of_text_word");
   options.shard_tokens = nb::cast<std::uint64_t>(words["shard_tokens"]);
   options.threads = nb::cast<std::uint32_t>(words["threads"]);
   options.memory_bytes = nb::cast<std::uint64_t>(words["memory"]);

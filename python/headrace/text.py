@@ -61,7 +61,7 @@ def tokenize(
     field: str = "text",
     document: str = "file",
     bad_text: str = "error",
-    end_of_text: bool = True,
+    end_of_text: bool | str = True,
     dtype: Any = None,
     shard_tokens: int = 2**30,
     threads: int | None = None,
@@ -86,7 +86,7 @@ def tokenize(
         document: What a document is in files that are text: ``"file"``, or ``"line"``: each that is not blank.
         bad_text: What is done about damaged text: ``"error"``; ``"replace"``: U+FFFD for bytes that are no UTF-8;
             ``"skip"``: the line is left out and counted. A whole file is not left out.
-        end_of_text: Write the tokenizer's end of text behind each document.
+        end_of_text: Write the tokenizer's end of text behind each document; a word such as ``"<|im_end|>"``: that one.
         dtype: As in :class:`headrace.tokens.Writer`.
         shard_tokens: As in :class:`headrace.tokens.Writer`.
         threads: Default: as many as this process may use.
@@ -122,7 +122,7 @@ def open_text(
     field: str = "text",
     document: str = "file",
     bad_text: str = "error",
-    end_of_text: bool = True,
+    end_of_text: bool | str = True,
     threads: int | None = None,
     memory: int | str | None = None,
     cache: str | os.PathLike[str] | None = None,
@@ -238,12 +238,15 @@ def _words(
     """Return what both functions are told, checked."""
     one_of("document", document, ("file", "line"))
     one_of("bad_text", bad_text, ("error", "replace", "skip"))
-    one_of("end_of_text", end_of_text, (True, False))
+    word = end_of_text if isinstance(end_of_text, str) else ""
+    if not word:
+        one_of("end_of_text", end_of_text, (True, False))
     return {
         "field": engine_text("field", field),
         "document": document,
         "bad_text": bad_text,
-        "end_of_text": end_of_text,
+        "end_of_text": bool(end_of_text),
+        "end_of_text_word": engine_text("end_of_text", word),
         "threads": 0 if threads is None else whole_number("threads", threads, least=1, most=4096),
         "memory": 0 if memory is None else memory_bytes("memory", memory),
     }

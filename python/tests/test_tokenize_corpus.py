@@ -438,6 +438,9 @@ def test_the_command_line(tmp_path: Path) -> None:
     assert json.loads(ran.stdout)["done"]["skipped_documents"] == 1
     assert holds(tmp_path / "out", ODD)
     assert "about" in ran.stderr
+    quiet = [*words[:5], "--to", str(tmp_path / "quiet"), "--bad-text", "skip", "--quiet"]
+    ran = subprocess.run(quiet, capture_output=True, text=True, check=False)
+    assert ran.returncode == 1 and ran.stdout.startswith("DONE") and "about" not in ran.stdout + ran.stderr
     wrong = subprocess.run([*words[:-1], "--format", "numpy"], capture_output=True, text=True, check=False)
     assert wrong.returncode == 2
 

@@ -56,9 +56,11 @@ Result<std::string> settings_text(const std::vector<CorpusFile>& files, const To
     listed.push_back(nlohmann::json::array(
         {FileSystem::of(one.path).absolute(one.path), one.stored_bytes, print.mtime_ns, print.ctime_ns, print.inode}));
   }
+  const bool has_word = options.end_of_text && !options.end_of_text_word.empty();
+  const nlohmann::json end = has_word ? nlohmann::json(options.end_of_text_word) : nlohmann::json(options.end_of_text);
   const nlohmann::json settings{{"version", 1},
                                 {"tokenizer", tokenizer.hash()},
-                                {"end_of_text", options.end_of_text},
+                                {"end_of_text", end},
                                 {"field", options.field},
                                 {"document", options.document == TextDocument::kLine ? "line" : "file"},
                                 {"bad_text", static_cast<int>(options.bad_text)},

@@ -2,12 +2,38 @@
 
 #include <fmt/format.h>
 
+#include <optional>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "base/clock.h"
 #include "dataset/token_numbers.h"
 
 namespace headrace::corpora {
+namespace {
+
+/// The id of a word: a special one, or one that is a token by itself; nullopt: it is neither.
+std::optional<std::uint32_t> id_of(const Tokenizer& tokenizer, const std::string& word) {
+  const auto special = tokenizer.special();
+  if (const auto found = special.find(word); found != special.end()) return found->second;
+  const std::vector<std::uint32_t> ids = tokenizer.encode(word);
+  return ids.size() == 1 ? std::optional(ids[0]) : std::nullopt;
+}
+
+std::string special_words(const Tokenizer& tokenizer) {
+  constexpr std::size_t kShown = 8;
+  std::string text;
+  std::size_t shown = 0;
+  const auto special = tokenizer.special();
+  for (const auto& [word, id] : special) {
+    if (++shown > kShown) return fmt::format("Its special words are {} and {} more.", text, special.size() - kShown);
+    text += (text.empty() ? "" : ", ") + word;
+  }
+  return text.empty() ? "It has no special words." : fmt::format("Its special words are {}.", text);
+}
+
+}  // namespace
 
 Result<TokenWriterOptions> writer_options(const Tokenizer& tokenizer, const TokenizeOptions& options) {
   TokenWriterOptions writer;
@@ -18,11 +44,19 @@ Result<TokenWriterOptions> writer_options(const Tokenizer& tokenizer, const Toke
   writer.tokenizer_hash = tokenizer.hash();
   writer.shard_tokens = options.shard_tokens;
   if (!options.end_of_text) return writer;
-  writer.end_of_text = tokenizer.end_of_text();
+  const std::string& word = options.end_of_text_word;
+  writer.end_of_text = word.empty() ? tokenizer.end_of_text() : id_of(tokenizer, word);
   if (writer.end_of_text) return writer;
-  return std::move(Error(ErrorCode::kInvalidArgument,
-                         fmt::format("the tokenizer {} has no word for the end of a text", tokenizer.name()))
-                       .with_hint("Write none: end_of_text=False, --no-end-of-text."));
+  if (!word.empty())
+    return std::move(Error(ErrorCode::kInvalidArgument,
+                           fmt::format("end_of_text: '{}' is no token of the tokenizer {}", word, tokenizer.name()))
+                         .with_hint(special_words(tokenizer)));
+  return std::move(
+      Error(ErrorCode::kInvalidArgument,
+            fmt::format("the tokenizer {} has no word that is known as the end of a text", tokenizer.name()))
+          .with_hint(fmt::format("{} Name the one: end_of_text=\"WORD\", --end-of-text WORD. Or write none: "
+                                 "end_of_text=False, --no-end-of-text.",
+                                 special_words(tokenizer))));
 }
 
 Result<std::unique_ptr<TokenRun>> TokenRun::begin(const std::string& to, const Tokenizer& tokenizer,

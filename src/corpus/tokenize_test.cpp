@@ -53,6 +53,34 @@ TEST(Tokenize, AnyNumberOfThreadsWritesTheSameTokens) {
   }
 }
 
+TEST(Tokenize, TheEndOfATextCanBeNamed) {
+  const TemporaryFolder folder;
+  write_bytes_as_ranks(folder.path("bytes.tiktoken"));
+  folder.write_text("a.txt", "ab");
+  const Tokenizer tokenizer(folder.path("bytes.tiktoken"), {"gpt2", {{"<|im_end|>", 256}}});
+  TokenizeOptions options;
+  options.format = TokenFormat::kNanogpt;
+  const auto refusal = [&] {
+    try {
+      tokenize({folder.path("a.txt")}, folder.path("none"), tokenizer, options);
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::kInvalidArgument);
+      return std::string(error.what());
+    }
+    return std::string("written");
+  };
+  EXPECT_NE(refusal().find("--end-of-text WORD"), std::string::npos) << refusal();
+  EXPECT_NE(refusal().find("special words are <|im_end|>"), std::string::npos) << refusal();
+  options.end_of_text_word = "<eot>";
+  EXPECT_NE(refusal().find("end_of_text: '<eot>' is no token"), std::string::npos) << refusal();
+  options.end_of_text_word = "<|im_end|>";
+  tokenize({folder.path("a.txt")}, folder.path("out"), tokenizer, options);
+  EXPECT_EQ(contents(folder.path("out")), std::string("a\0b\0\0\1", 6));
+  options.end_of_text_word = "\n";  // a token that is not special
+  tokenize({folder.path("a.txt")}, folder.path("lines"), tokenizer, options);
+  EXPECT_EQ(contents(folder.path("lines")), std::string("a\0b\0\n\0", 6));
+}
+
 /// The system refuses to make a file larger, once: then it has room again, as a disk where something was removed.
 void give_room(int) {
   rlimit limit{};

@@ -33,6 +33,7 @@ struct TokenizeOptions {
   TokenFormat format = TokenFormat::kHeadrace;          ///< Which files are written.
   std::string dtype = {};                               ///< As in TokenWriterOptions.
   bool end_of_text = true;                              ///< Write the tokenizer's end of text behind each document.
+  std::string end_of_text_word = {};                    ///< Which word; empty: that of Tokenizer::end_of_text().
   std::uint64_t shard_tokens = std::uint64_t{1} << 30;  ///< As in TokenWriterOptions.
   std::uint32_t threads = 0;                            ///< 0: as many as this process may use.
   std::uint64_t memory_bytes = 0;                       ///< Most memory to hold; 0: what the process's budget has free.
