@@ -32,6 +32,8 @@ const char* hint_of(int error_number) {
     case EACCES:
     case EPERM:
       return "Look at its owner and mode, and those of its folders, with: namei -l FILE.";
+    case ELOOP:
+      return "Its links lead in a circle: follow them with: namei -l FILE.";
     default:
       return "";
   }

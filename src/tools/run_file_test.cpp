@@ -222,6 +222,36 @@ TEST_F(RunFile, AShortTimeoutIsALimit) {
   EXPECT_EQ(load(with("timeout: 0.3")).loader.timeout.count(), 300'000'000);
 }
 
+TEST_F(RunFile, AConfigurationOfATextProgramIsToldSo) {
+  std::string text = refusal("data_config: {batch_size: 8, tokenizer_name: gpt2}\n");
+  expect_contains(text, "a configuration for headrace.jax.load_text_dataset");
+  expect_contains(text, "the path of the data and the sequence length are missing");
+  expect_contains(text, "data_path");
+  expect_contains(text, "seq_len");
+  expect_contains(refusal("data: {path: a.bin, tokenizer_name: gpt2, batch_size: 8}\n"),
+                  "the sequence length is missing");
+  const auto run = parse_run("data: {path: 'c/*.jsonl', tokenizer_name: gpt2, batch_size: 8, seq_len: 64}\n", "c.yaml");
+  ASSERT_FALSE(run.ok());
+  EXPECT_EQ(run.error().code(), ErrorCode::kUnsupported);
+  text = run.error().what();
+  expect_contains(text, "data.path: c/*.jsonl is text");
+  expect_contains(text, "headrace.jax.load_text_dataset");
+  expect_contains(text, "headrace tokenize 'c/*.jsonl' --tokenizer gpt2 --to FOLDER");
+  expect_contains(text, "headrace bench text --path 'c/*.jsonl'");
+}
+
+TEST_F(RunFile, LinksInACircleAreThere) {
+  fs::create_symlink("loop.yaml", root_ + "/loop.yaml");
+  try {
+    load_run(root_ + "/loop.yaml");
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kReadFailed) << error.what();
+    expect_contains(error.what(), "ELOOP (too many symbolic links)");
+    expect_contains(error.what(), "links lead in a circle");
+  }
+}
+
 TEST_F(RunFile, AMissingRunFile) {
   try {
     load_run(root_ + "/none.yaml");

@@ -89,22 +89,38 @@ class Settings {
   std::vector<std::pair<std::string, Setting>> found_;
 };
 
-Error missing(std::string_view what, const auto& names) {
-  return Error(ErrorCode::kInvalidArgument, fmt::format("{} is missing", what))
-      .with_hint(fmt::format("Give one of these: {}.", fmt::join(names, ", ")));
+constexpr std::string_view kWhatItIs = "a configuration for headrace.jax.load_text_dataset";
+
+/// Refuse settings without what no run can be made without, all of it at once.
+Status check_complete(const Settings& settings) {
+  std::vector<std::string> what, names;
+  const auto look = [&](const char* name, const auto& words) {
+    if (settings.first_of(words) != nullptr) return;
+    what.emplace_back(name);
+    names.push_back(fmt::format("{}", fmt::join(words, ", ")));
+  };
+  look("the path of the data", kPaths);
+  look("the sequence length", kLengths);
+  look("the batch size", std::array{"batch_size"});
+  if (what.empty()) return {};
+  return Error(ErrorCode::kInvalidArgument, fmt::format("this is {}: {} {} missing", kWhatItIs,
+                                                        fmt::join(what, " and "), what.size() == 1 ? "is" : "are"))
+      .with_hint(fmt::format("Give one of these: {}.", fmt::join(names, "; and one of these: ")));
 }
 
-Status refuse_text(const std::string& file) {
-  for (const std::string_view ending : kTextEndings)
-    if (file.ends_with(ending))
-      return std::move(
-          Error(ErrorCode::kUnsupported, fmt::format("{} is text, and a run file reads tokens", file))
-              .with_hint(
-                  "Tokenise it once: headrace tokenize FILE --tokenizer NAME --to FOLDER, and give the folder."));
-  return {};
+/// \param tokenizer  As the settings name it; empty: they do not.
+Status refuse_text(const Setting& data, const std::string& file, const std::string& tokenizer) {
+  if (std::ranges::none_of(kTextEndings, [&](std::string_view ending) { return file.ends_with(ending); })) return {};
+  return std::move(
+      Error(ErrorCode::kUnsupported, fmt::format("{}: {} is text, and a run file reads tokens: this is {}, which takes "
+                                                 "either",
+                                                 data.key, file, kWhatItIs))
+          .with_hint(fmt::format("Tokenise it once: headrace tokenize '{}' --tokenizer {} --to FOLDER, and give the "
+                                 "folder as {}. Text as it is: headrace bench text --path '{}'.",
+                                 file, tokenizer.empty() ? "NAME" : tokenizer, data.key, file)));
 }
 
-/// Reads settings into a run, and notes what became of each.
+/// Reads settings into a run, and notes what became of each. They are complete.
 class Reader {
  public:
   Reader(const Settings& settings, RunConfig& run) : settings_(settings), run_(run) {}
@@ -120,9 +136,9 @@ class Reader {
   }
   Status files(const std::string& path) {
     const Setting* const data = settings_.first_of(kPaths);
-    if (data == nullptr) return missing("the path of the data", kPaths);
+    const Setting* const tokenizer = settings_.find("tokenizer_name");
     HEADRACE_ASSIGN(const std::string file, yaml::as_text(*data->value, data->key));
-    HEADRACE_TRY(refuse_text(file));
+    HEADRACE_TRY(refuse_text(*data, file, tokenizer == nullptr ? "" : tokenizer->value->text));
     run_.files = {beside(path, file)};
     HEADRACE_ASSIGN(const auto vocab_size, number("vocab_size"));
     run_.tokens = TokenOptions{.vocab_size = vocab_size.value_or(0)};
@@ -131,13 +147,11 @@ class Reader {
   }
   Status sizes() {
     const Setting* const length = settings_.first_of(kLengths);
-    if (length == nullptr) return missing("the sequence length", kLengths);
     HEADRACE_ASSIGN(const std::uint64_t tokens, yaml::as_number(*length->value, length->key));
     if (tokens == 0) return yaml::bad(*length->value, length->key, "at least 1 is expected");
     run_.windows = WindowOptions{.length = tokens, .lookahead = 1};
     note(*length, "windows of so many tokens, and the next token");
     const Setting* const batch = settings_.find("batch_size");
-    if (batch == nullptr) return missing("the batch size", std::array{"batch_size"});
     HEADRACE_ASSIGN(run_.loader.global_batch_size, number_of(*batch));
     if (run_.loader.global_batch_size == 0) return yaml::bad(*batch->value, batch->key, "at least 1 is expected");
     note(*batch, "windows in a batch, of all ranks together");
@@ -194,11 +208,13 @@ bool has_key(const YamlNode& root, const auto& names) {
 
 bool is_text_config(const YamlNode& root) {
   if (root.kind != YamlNode::Kind::kMap || has_key(root, std::array{"loader"})) return false;
-  return has_key(root, kWorkers) || (has_key(root, kPaths) && has_key(root, kLengths));
+  return has_key(root, kWorkers) || has_key(root, std::array{"tokenizer_name"}) ||
+         (has_key(root, kPaths) && has_key(root, kLengths));
 }
 
 Result<RunConfig> read_text_config(const YamlNode& root, const std::string& path) {
   HEADRACE_ASSIGN(const Settings settings, Settings::of(root));
+  HEADRACE_TRY(check_complete(settings));
   RunConfig run;
   Reader reader(settings, run);
   HEADRACE_TRY(reader.files(path));

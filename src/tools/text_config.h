@@ -11,7 +11,7 @@
 namespace headrace {
 
 /// True if a YAML file is no run file but such a configuration: it has no section `loader`, and a setting of Grain's
-/// workers, or where the data are and how long sequences are.
+/// workers, a tokenizer, or where the data are and how long sequences are.
 bool is_text_config(const YamlNode& root);
 
 /// Return the run: windows of token files, shuffled, with RunConfig::became. The words are those that
