@@ -126,7 +126,7 @@ void BlockFiller::put_block() {
     const std::vector<const std::byte*> rows(fields_.begin(), fields_.end());
     if (const Status written = store.put(task_.block, rows); !written.ok()) {
       abandon();
-      return decoded_cache_->disable(DecodedCache::text_of(written.error(), "Loading goes on without the cache."));
+      return decoded_cache_->disable(DecodedCache::text_of(written.error(), DecodedCache::kGoesOn));
     }
   }
   where_ = kNowhere;

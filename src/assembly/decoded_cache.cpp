@@ -13,6 +13,12 @@ std::string DecodedCache::text_of(const Error& error, std::string_view consequen
   return fmt::format("{}{} {}", text, text.ends_with('.') ? "" : ".", consequence);
 }
 
+std::string DecodedCache::reason_of(std::string text) {
+  if (text.ends_with(kGoesOn)) text.resize(text.size() - kGoesOn.size());
+  while (text.ends_with(' ') || text.ends_with('.')) text.pop_back();  // an error puts its own full stop
+  return text;
+}
+
 DecodedCache::Last DecodedCache::last() const {
   const std::lock_guard lock(mutex_);
   Last last = last_;

@@ -42,8 +42,12 @@ class DecodedCache {
   void notice(const std::string& text) const { notices->add(Notices::Of::kRun, text); }
   /// Stop filling, and say why, once. Nothing is lost but time.
   void disable(const std::string& why);
+  /// What an error of a cache means for a loader, which has the rows from the files.
+  static constexpr std::string_view kGoesOn = "Loading goes on without the cache.";
   /// An error, and what it means for the cache, in whole sentences.
   static std::string text_of(const Error& error, std::string_view consequence);
+  /// Such a text without kGoesOn: where the cache is all that was asked for, nothing goes on.
+  static std::string reason_of(std::string text);
 
   /// Charge `reservation` for memory of `rows` that processes share, if the process that paid for it is gone. Where the
   /// budget has no room for it, another process may.

@@ -134,7 +134,7 @@ Result<std::shared_ptr<DecodedCache>> make_decoded_cache(const Source& source, c
         HEADRACE_ASSIGN(decoded_cache->reservation, budget->try_reserve(MemoryTag::kBlockCache, plan.cache_bytes));
         auto opened = open_cache_directory(choice.directory, origin_of(source, identity), row_layout(source, blocks));
         if (!opened.ok()) {
-          decoded_cache->notice(DecodedCache::text_of(opened.error(), "Loading goes on without the cache."));
+          decoded_cache->notice(DecodedCache::text_of(opened.error(), DecodedCache::kGoesOn));
           decoded_cache->reservation.release();
           break;
         }
@@ -143,10 +143,9 @@ Result<std::shared_ptr<DecodedCache>> make_decoded_cache(const Source& source, c
       for (const std::string& text : cache.notes) decoded_cache->notice(text);
       // Mapped files count against ulimit -v, like the batches that are still to be allocated.
       if (const std::uint64_t left = free_address_space_bytes(); left < plan.window_bytes()) {
-        decoded_cache->notice(
-            fmt::format("{}: ulimit -v leaves {} of address space beside the mapped files, and {} are needed. Loading "
-                        "goes on without the cache.",
-                        choice.directory, format_bytes(left), format_bytes(plan.window_bytes())));
+        decoded_cache->notice(fmt::format(
+            "{}: ulimit -v leaves {} of address space beside the mapped files, and {} are needed. {}", choice.directory,
+            format_bytes(left), format_bytes(plan.window_bytes()), DecodedCache::kGoesOn));
         decoded_cache->reservation.release();
         break;
       }

@@ -352,7 +352,7 @@ std::shared_ptr<Engine> Loader::Impl::start_preload(const std::shared_ptr<void>&
     const std::vector<std::string> why = manager->notices()->all(Notices::Of::kRun);
     const std::vector<std::string>& warned = made->plan().warnings;
     if (options().cache.mode == CacheChoice::kDirectory && !(why.empty() && warned.empty()))
-      throw Error(ErrorCode::kWriteFailed, why.empty() ? warned.back() : why.front());
+      throw Error(ErrorCode::kWriteFailed, why.empty() ? warned.back() : DecodedCache::reason_of(why.front()));
     throw Error(ErrorCode::kInvalidArgument, "preload() needs a cache of all rows, and this loader has none")
         .with_hint("Make it with cache='ram', or a directory.");
   }

@@ -26,9 +26,12 @@ ToolResult cache_build(Loader& loader, const std::function<bool(std::uint64_t, s
   }
   loader.close();  // waits until it is on the disk
   const std::vector<std::string> troubles = notices->all(Notices::Of::kRun);
-  if (!decoded_cache->last().complete)
-    throw Error(ErrorCode::kWriteFailed, fmt::format("the cache was not built: {}", fmt::join(troubles, " ")))
+  if (!decoded_cache->last().complete) {
+    std::vector<std::string> reasons;
+    for (const std::string& trouble : troubles) reasons.push_back(DecodedCache::reason_of(trouble));
+    throw Error(ErrorCode::kWriteFailed, fmt::format("the cache was not built: {}", fmt::join(reasons, "; ")))
         .with_file(loader.options().cache.directory);
+  }
   const double seconds = static_cast<double>(now_ns() - start) * 1e-9;
   const std::uint64_t bytes = report.cache.capacity_bytes;
   const bool was_there = report.chunks_decoded == 0;

@@ -104,6 +104,24 @@ TEST_F(CacheTools, DamageIsBadDataAndTheStaleAndAbandonedAreFindings) {
   EXPECT_NE(result.text.find("label.npy"), std::string::npos) << result.text;
 }
 
+TEST_F(CacheTools, ABuildThatFailsSaysWhyAndNotThatLoadingGoesOn) {
+  testing::Hdf5Writer(folder_.path("a.h5")).write("x", {.shape = {100, 4}, .chunk = {10, 4}});
+  folder_.write_text("taken", "");
+  LoaderOptions options;
+  options.batch_size = 8;
+  options.cache = CacheChoice{CacheChoice::kDirectory, folder_.path("taken") + "/cache"};
+  Loader loader(open({folder_.path("a.h5")}), options);
+  try {
+    cache_build(loader, {});
+    ADD_FAILURE() << "built";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kWriteFailed);
+    const std::string text = error.what();
+    EXPECT_NE(text.find("/taken/cache: "), std::string::npos) << text;
+    EXPECT_EQ(text.find("goes on"), std::string::npos) << text;
+  }
+}
+
 TEST_F(CacheTools, ADirectoryThatIsNotThereIsAnErrorAndIsNotMade) {
   EXPECT_EQ(code_of([&] { cache_list(directory_); }), ErrorCode::kNotFound);
   EXPECT_EQ(code_of([&] { cache_verify(directory_, "", {}); }), ErrorCode::kNotFound);
