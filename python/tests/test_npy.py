@@ -206,3 +206,14 @@ def test_a_cache_is_a_data_set(tmp_path: Path) -> None:
     with pytest.raises(hr.CorruptDataError, match="truncated copy") as caught:
         hr.open(folder)
     assert (caught.value.file, caught.value.field) == (str(folder / "y.npy"), "y")
+
+
+def test_members_are_opened_by_the_names_that_are_listed(tmp_path: Path) -> None:
+    """Also with slashes: zipfile, unlike numpy.savez, takes what it is given."""
+    path = tmp_path / "a.npz"
+    np.savez(path, **{"/abs": np.arange(4), "in/b": np.arange(4) * 2.0, "abs2": np.zeros(4)})
+    with np.load(path) as stored:
+        want = {name: stored[name] for name in stored.files}
+    data = hr.open(path)
+    for name, values in want.items():
+        assert data[name.strip("/")][:].tolist() == values.tolist(), name

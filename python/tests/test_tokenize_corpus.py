@@ -451,3 +451,18 @@ def test_files_and_environment_are_named(tmp_path: Path) -> None:
     with pytest.raises(hr.InvalidArgumentError, match="no text"):
         hr.tokenize(write(tmp_path / "a.jsonl", b"\n\n"), tmp_path / "out", TOKENIZER)
     assert [path.name for path in tmp_path.iterdir()] == ["a.jsonl"]
+
+
+def test_the_end_of_a_text_can_be_named(tmp_path: Path) -> None:
+    """By a word that is one token; a run with another word is another run."""
+    write(tmp_path / "a.jsonl", b'{"text": "one"}\n{"text": "two"}\n')
+    word = TOKENIZER.decode([5])
+    hr.tokenize(tmp_path / "a.jsonl", tmp_path / "out", TOKENIZER, end_of_text=word)
+    (end,) = TOKENIZER.encode(word)
+    assert hr.open_tokens(tmp_path / "out")[:].tolist() == [
+        token for text in ("one", "two") for token in (*TOKENIZER.encode(text), end)
+    ]
+    with pytest.raises(hr.InvalidArgumentError, match="there already"):
+        hr.tokenize(tmp_path / "a.jsonl", tmp_path / "out", TOKENIZER)
+    with pytest.raises(hr.InvalidArgumentError, match="is no token of the tokenizer"):
+        hr.tokenize(tmp_path / "a.jsonl", tmp_path / "else", TOKENIZER, end_of_text="one two three")
