@@ -16,7 +16,8 @@ import numpy as np
 
 from headrace import _headrace
 from headrace._bench.compare import Settings, compare
-from headrace._dataset.spans import Spans, sample_words
+from headrace._dataset.span_table import opened_by
+from headrace._dataset.spans import Spans
 from headrace._loader.options import resolve
 from headrace._support.checks import (
     field_choices,
@@ -69,7 +70,8 @@ def inspect(
         CorruptDataError: A file's metadata, or an array that is read, is damaged.
     """
     names = [values] if isinstance(values, str) else list(values)
-    return _headrace.inspect(path_list(paths), sample_words(sample_by), names, picture or "")
+    files = path_list(paths)
+    return opened_by(sample_by, (), lambda words: _headrace.inspect(files, words, names, picture or ""))
 
 
 def verify(paths: Paths, *, threads: int | None = None, progress: Progress | None = None) -> ToolResult:

@@ -1,4 +1,4 @@
-"""CSV files of join(): numbers as they are, little memory, and files that are none."""
+"""CSV files of join() and Spans: numbers as they are, little memory, and files that are none."""
 
 from __future__ import annotations
 
@@ -74,16 +74,18 @@ def test_what_is_no_regular_file(tmp_path: Path) -> None:
         "data = hr.open(sys.argv[1] + '/k.npy')\n"
         "resource.setrlimit(resource.RLIMIT_AS, (2**32, 2**32))\n"
         "for name in ('fifo', 'zero', 'folder', 'hole'):\n"
-        "    try: data.join(f'{sys.argv[1]}/{name}.csv', 'k', ['p'])\n"
-        "    except hr.Error as error: print(type(error).__name__, error)\n"
+        "    for take in (lambda t: data.join(t, 'k', ['p']),\n"
+        "        lambda t: hr.open(sys.argv[1] + '/k.npy', sample_by=hr.Spans(meta=t, first='k', last='p'))):\n"
+        "        try: take(f'{sys.argv[1]}/{name}.csv')\n"
+        "        except hr.Error as error: print(type(error).__name__, error)\n"
     )
     words = [sys.executable, "-c", code, str(tmp_path)]
     told = subprocess.run(words, capture_output=True, text=True, check=True, timeout=60).stdout.splitlines()
-    assert len(told) == 4
-    for line in told[:3]:
+    assert len(told) == 8
+    for line in told[:6]:
         assert line.startswith("InvalidArgumentError")
         assert "it is not a regular file" in line
-    for line in told[3:]:
+    for line in told[6:]:
         assert line.startswith("CorruptDataError")
         assert "line 2: a line of 16,777,216 characters" in line
 
