@@ -252,9 +252,9 @@ class Dataset:
         of their name; they have the table's types.
 
         Args:
-            table: A path: ``.csv`` with the names of its columns in the first line, or any file that :func:`open`
-                takes. Or a :class:`Dataset`, or a mapping of names to columns, such as a dict of arrays or a data frame
-                of pandas.
+            table: A path or glob: ``.csv`` with the names of its columns in the first line, or any files that
+                :func:`open` takes. Or a :class:`Dataset`, or a mapping of names to columns, such as a dict of arrays, a
+                data frame of pandas or a table of Arrow.
             on: Field of whole numbers that tells a row of the table.
             fields: Columns of the table.
             key: The table's column of such numbers, each once; None: that of the name of ``on``.
@@ -263,7 +263,9 @@ class Dataset:
 
         Raises:
             FieldMissingError: There is no such field or column.
-            InvalidArgumentError: A key is there twice, or is no whole number; columns that are no numbers.
+            InvalidArgumentError: A key is there twice, or is no whole number; columns that are no numbers; a CSV file
+                with numbers that would be rounded, or that is no regular file.
+            OutOfBudgetError: The process gets no memory for the table.
         """
         return self.map(join_of(table, on, fields, key, otherwise))
 

@@ -6,7 +6,8 @@ import time
 from collections.abc import Mapping
 
 from headrace import _headrace
-from headrace._dataset.spans import Spans, sample_words
+from headrace._dataset.span_table import opened_by
+from headrace._dataset.spans import Spans
 from headrace._support.checks import MOST_AXES, broadcast_choices, field_choices, path_list, whole_number
 from headrace._support.knobs import OPEN_KNOBS, names_knobs
 from headrace._support.logging import logger, warn
@@ -79,16 +80,21 @@ def open(
         call = chosen_progress(line, progress)
         axes = whole_number("sample_axes", sample_axes, least=1, most=MOST_AXES)
         choices, shared = field_choices(fields), broadcast_choices(broadcast)
+        files, wanted = path_list(paths), field_choices(targets)
         dataset = Dataset(
-            _headrace.open(
-                path_list(paths),
-                choices,
-                sample_axes=axes,
-                broadcast=shared,
-                sample_by=sample_words(sample_by),
-                targets=field_choices(targets),
-                nulls=nulls,
-                progress=call,
+            opened_by(
+                sample_by,
+                wanted,
+                lambda words: _headrace.open(
+                    files,
+                    choices,
+                    sample_axes=axes,
+                    broadcast=shared,
+                    sample_by=words,
+                    targets=wanted,
+                    nulls=nulls,
+                    progress=call,
+                ),
             )
         )
     logger.debug("opened in %.3f s: %s", time.perf_counter() - began, dataset)

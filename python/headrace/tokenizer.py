@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 
 from headrace import _headrace
-from headrace._support.checks import engine_text, invalid, one_of, path_bytes, whole_number
+from headrace._support.checks import brief, engine_text, invalid, one_of, path_bytes, whole_number
 from headrace._support.logging import logger, warn
 
 __all__: list[str] = []  # `headrace` itself has it
 _GRAMMARS = ("gpt2", "cl100k", "llama3")
+_NAMES = ("gpt2", "r50k_base", "p50k_base", "cl100k_base")  # that need no current directory
 _MOST_ID = 2**24 - 1
 
 
@@ -55,7 +56,12 @@ class Tokenizer:
             engine_text("special", text): whole_number("special", id, least=0, most=_MOST_ID)
             for text, id in (special or {}).items()
         }
-        name = path_bytes(path)
+        if not isinstance(path, (str, bytes, os.PathLike)):
+            raise invalid(
+                f"path must be the file, the folder or the name of a tokenizer, not {brief(path)}",
+                'Give a file such as "tokenizer.json", into which the tokenizers of Hugging Face are saved.',
+            )
+        name = path.encode() if isinstance(path, str) and path in _NAMES else path_bytes(path)
         self._recipe = (os.path.abspath(name) if os.path.exists(name) else name, grammar, words)  # noqa: PTH100, PTH110
         self._native = _headrace.open_tokenizer(name, grammar or "", words)
         self._dtype = np.dtype(np.uint16 if self._native.vocab_size() <= 65536 else np.uint32)

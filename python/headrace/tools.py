@@ -16,7 +16,8 @@ import numpy as np
 
 from headrace import _headrace
 from headrace._bench.compare import Settings, compare
-from headrace._dataset.spans import Spans, sample_words
+from headrace._dataset.span_table import opened_by
+from headrace._dataset.spans import Spans
 from headrace._loader.options import resolve
 from headrace._support.checks import (
     field_choices,
@@ -69,7 +70,8 @@ def inspect(
         CorruptDataError: A file's metadata, or an array that is read, is damaged.
     """
     names = [values] if isinstance(values, str) else list(values)
-    return _headrace.inspect(path_list(paths), sample_words(sample_by), names, picture or "")
+    files = path_list(paths)
+    return opened_by(sample_by, (), lambda words: _headrace.inspect(files, words, names, picture or ""))
 
 
 def verify(paths: Paths, *, threads: int | None = None, progress: Progress | None = None) -> ToolResult:
@@ -136,14 +138,17 @@ def bench(
         **loader: Arguments of Loader (not with a loader). Default: batches of 512, shuffled.
 
     Raises:
-        InvalidArgumentError: There is no such rival, or the baseline is no result of bench.
+        InvalidArgumentError: There is no such rival, the baseline is no result of bench, or ``source`` is neither a
+            loader nor paths of data.
         FileMissingError: There is no such baseline.
     """
     several = bool(against or batch_sizes or validation)
     epochs = whole_number("epochs", (3 if several else 1) if epochs is None else epochs, least=1)
     batches = 0 if max_batches is None else whole_number("max_batches", max_batches, least=1)
     slowdown = 0.0 if max_slowdown is None else real_number("max_slowdown", max_slowdown)
-    base = b"" if baseline is None else path_bytes(baseline)
+    base = b"" if baseline is None else path_bytes(baseline, "baseline")
+    if not isinstance(source, Loader):
+        source = _paths_of("bench", "source", source)
     if isinstance(source, Loader) and (fields is not None or loader or batch_sizes or validation):
         raise TypeError("fields, files and loader arguments are those of the given loader already")
     with ExitStack() as stack:
@@ -201,7 +206,8 @@ def order(
         if fields is not None or loader:
             raise TypeError("fields and loader arguments are those of the given loader already")
         return source.order_report(by=by, epoch=epoch)
-    with open(source, fields) as dataset, Loader(dataset, **{"batch_size": 512, "shuffle": True, **loader}) as made:
+    paths = _paths_of("order", "source", source)
+    with open(paths, fields) as dataset, Loader(dataset, **{"batch_size": 512, "shuffle": True, **loader}) as made:
         return made.order_report(by=by, epoch=epoch)
 
 
@@ -226,7 +232,7 @@ def replay(source: Loader | Paths, *, epoch: int, step: int, fields: Fields = No
     elif isinstance(source, (str, os.PathLike)) and os.fspath(source).endswith((".yaml", ".yml")):
         made = load_run(source)
     else:
-        with open(source, fields) as dataset, Loader(dataset, **loader) as own:
+        with open(_paths_of("replay", "source", source), fields) as dataset, Loader(dataset, **loader) as own:
             return own._replay(epoch, step)
     if fields is not None or loader:
         raise TypeError("fields and loader arguments are those of the given loader already")
@@ -387,12 +393,15 @@ def advise(
     Raises:
         OutOfBudgetError: One batch and one block do not fit; the text names the smallest budget that would do.
         InvalidArgumentError: An argument is wrong, or the loader has a ``sampler=`` of its own.
+        WriteFailedError: The run file cannot be written there.
     """
     wanted = "" if target is None else str(target)
     count = 0 if epochs is None else whole_number("epochs", epochs, least=1)
-    result = _headrace.advise(path_list(paths), field_choices(fields), _settled(loader), wanted, count)
-    if write is not None:
-        Path(write).write_text(result.run_file, encoding="utf-8")
+    files = path_list(_paths_of("advise", "paths", paths))
+    to = None if write is None else Path(os.fsdecode(path_bytes(write, "write")))
+    result = _headrace.advise(files, field_choices(fields), _settled(loader), wanted, count)
+    if to is not None:
+        _write_text(to, result.run_file)
     return result
 
 
@@ -422,8 +431,27 @@ def check_memory(
             raise invalid("fields= is for files; a data set has its fields already", "Leave fields= out.")
         return _headrace.check_memory(data._native, _settled(loader), machine)
     settings = _settled(loader)
-    with open(data, fields) as opened:
+    with open(_paths_of("check_memory", "data", data), fields) as opened:
         return _headrace.check_memory(opened._native, settings, machine)
+
+
+def _paths_of(verb: str, name: str, paths: Any) -> list[str]:
+    """Return the paths that were given for an argument; a run file is none, though the command line takes one."""
+    files = [os.fsdecode(path) for path in path_list(paths, name)]
+    for file in files:
+        if file.endswith((".yaml", ".yml")) and Path(file).expanduser().is_file():
+            of_loader = f"hr.{verb}(hr.load_run(path)), or " if verb in ("bench", "order") else ""
+            command = f"headrace {verb.replace('_', '-')} {file}"
+            raise invalid(f"{name} is {file}, a run file, not data", f"Call {of_loader}`{command}`.")
+    return files
+
+
+def _write_text(path: Path, text: str) -> None:
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        what = f"it cannot be written: {error.strerror}"
+        raise WriteFailedError(f"{path}: {what}", message=what, file=str(path)) from None
 
 
 def _settled(given: dict[str, Any]) -> dict[str, Any]:

@@ -174,3 +174,24 @@ def test_text_beside_tokens_is_refused(tmp_path: Path) -> None:
     np.zeros(1000, "u2").tofile(tmp_path / "y.bin")
     with pytest.raises(hr.InvalidArgumentError, match=r"x\.jsonl is text, and .*y\.bin is not"):
         load_text_dataset({"path": str(tmp_path / "*"), "batch_size": 2, "vocab_size": 50_257}, {"block_size": 8}, None)
+
+
+def test_the_key_of_the_text_is_a_setting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As the error says that misses it; what a model calls its field is its own."""
+    monkeypatch.setenv("HEADRACE_CACHE", str(tmp_path / "cache"))
+    (tmp_path / "x.jsonl").write_text('{"story": "The reader loads the file.", "other": "x"}\n' * 99)
+    config = {"path": tmp_path / "x.jsonl", "batch_size": 4, "tokenizer_name": str(files.SMALL), "shuffle": False}
+    with pytest.raises(hr.CorruptDataError, match="with field="):
+        load_text_dataset(config, {"maxlen": 16, "field": "story"}, {})
+    loader = load_text_dataset({**config, "field": "story"}, {"maxlen": 16, "field": 3}, {})
+    ids = hr.Tokenizer(files.SMALL).encode("The reader loads the file.")
+    assert np.array_equal(np.asarray(next(iter(loader))["input"])[0, : len(ids)], ids[:16])
+    assert "the key of the text in a line of JSON" in str(loader)
+    hr.tokenize(tmp_path / "x.jsonl", tmp_path / "tokens", files.SMALL, field="story")
+    own = load_text_dataset({"path": tmp_path / "tokens", "batch_size": 4, "field": "story"}, {"maxlen": 16}, {})
+    assert "not needed: the files are tokens" in str(own)
+
+
+def test_an_object_that_is_no_path(tmp_path: Path) -> None:
+    with pytest.raises(hr.InvalidArgumentError, match="the path of the data must be a str, a Path or a list"):
+        load_text_dataset({"path": object(), "batch_size": 2}, {"maxlen": 8}, {})

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from headrace._support.checks import engine_text, invalid, whole_number
+from headrace._dataset.table import Table, is_path
+from headrace._support.checks import brief, engine_text, invalid, path_bytes, whole_number
 
 SampleWords = tuple[str, "int | None", str, Any, tuple[str, ...]]
 _NO_TABLE = ("",) * 6
@@ -27,9 +28,11 @@ class Spans:
         offsets: Path of an array in each file: the row of the file where each sample begins, and at last the end of the
             last one. Or such an array itself, which counts rows through all files. Rows before the first and behind the
             last are left out. A sample lies in one file.
-        meta: Path or glob of a table with a row for each sample, in any order; samples come in the order of their rows.
-            Rows that no sample has are left out, and said (``warnings.warn``). ``hr.open`` looks for its ``targets`` in
-            this table first.
+        meta: A table with a row for each sample, in any order; samples come in the order of their rows. It is what
+            :meth:`Dataset.join` takes: a path or glob (``.csv`` too), a data set, or a mapping of names to columns,
+            such as a dict of arrays or a data frame. Whole numbers may be stored as floats. Rows that no sample has are
+            left out, and said (``warnings.warn``). ``hr.open`` looks for its ``targets`` in this table first. What is
+            no file that :func:`open` takes is kept in the user's cache directory (``HEADRACE_CACHE``).
         first: Its field that has the first row of a sample, counted from 0 in the sample's file.
         last: Its field that has the last row, which belongs to the sample; ``first - 1`` where a sample has no rows.
         end: Instead of ``last``: the row behind the last.
@@ -39,7 +42,7 @@ class Spans:
     """
 
     offsets: str | Sequence[int] | np.ndarray[Any, Any] | None = None
-    meta: str | os.PathLike[str] | None = None
+    meta: Table | None = None
     first: str | None = None
     last: str | None = None
     end: str | None = None
@@ -56,7 +59,7 @@ def sample_words(sample_by: Any) -> SampleWords | None:
     path, column = sample_by if isinstance(sample_by, tuple) and len(sample_by) == 2 else (sample_by, None)
     if not isinstance(path, str) or not path:
         raise invalid(
-            f"sample_by is a path, a path and a column, or hr.Spans(...), not {sample_by!r}",
+            f"sample_by is a path, a path and a column, or hr.Spans(...), not {brief(sample_by)}",
             'Such as sample_by="event_id", or sample_by=("HitData", 0).',
         )
     engine_text("sample_by", path)
@@ -77,12 +80,12 @@ def _span_words(spans: Spans) -> SampleWords:
             engine_text("offsets", spans.offsets)
             return "", None, spans.offsets, None, _NO_TABLE
         return "", None, "", _offset_list(spans.offsets), _NO_TABLE
-    table = {"meta": os.fspath(spans.meta), **table}
     for name, value in table.items():
         if value is not None and not isinstance(value, str):
-            raise invalid(f"{name} of hr.Spans is a text, not {value!r}", "Name a field of the table.")
+            raise invalid(f"{name} of hr.Spans is a text, not {brief(value)}", "Name a field of the table.")
         engine_text(name, value or "")
-    return "", None, "", None, tuple(value or "" for value in table.values())
+    path = os.fsdecode(path_bytes(spans.meta, "meta of hr.Spans")) if is_path(spans.meta) else ""
+    return "", None, "", None, (path, *(value or "" for value in table.values()))
 
 
 def _offset_list(offsets: Any) -> Any:

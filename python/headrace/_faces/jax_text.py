@@ -11,7 +11,7 @@ from typing import Any
 
 from headrace._faces.jax_loader import Loader
 from headrace._faces.old_knobs import table
-from headrace._support.checks import invalid, whole_number
+from headrace._support.checks import invalid, path_list, whole_number
 from headrace._support.logging import logger
 from headrace.errors import FileMissingError, InvalidArgumentError, UnknownArgumentError, UnsupportedError
 from headrace.text import open_text
@@ -28,7 +28,7 @@ WITHOUT_EFFECT = {
     "cache_size": "not needed: windows are read from the files, which the page cache keeps in memory",
 }
 KNOWN = (*PATHS, *LENGTHS, *WITHOUT_EFFECT, "batch_size", "tokenizer_name", "worker_count", "vocab_size", "seed")
-KNOWN += ("shuffle", "num_epochs")
+KNOWN += ("shuffle", "num_epochs", "field")
 #: What programs call the epochs that they loop over themselves.
 EPOCHS = ("epochs", "max_epochs", "n_epochs", "num_train_epochs", "total_epochs")
 _TEXT = (".txt", ".md", ".json", ".jsonl", ".ndjson", ".csv", ".parquet", ".arrow", ".gz", ".zst")
@@ -54,7 +54,8 @@ def load_text_dataset(
         d_config: A dict or an object with ``path`` (or ``data_path``, ``train_path``, ``dataset_path``) of what
             :func:`headrace.open_tokens` opens, or of text, which :func:`headrace.open_text` tokenises once,
             ``batch_size``, and, if wanted, ``shuffle``, ``num_epochs``,
-            ``vocab_size``, ``tokenizer_name``, ``worker_count``, ``worker_buffer_size``, ``prefetch_buffer_size`` and
+            ``vocab_size``, ``tokenizer_name``, ``field`` (the key of the text in a line of JSON, as
+            :func:`headrace.open_text` has it), ``worker_count``, ``worker_buffer_size``, ``prefetch_buffer_size`` and
             ``cache_size``. Others are refused. ``num_epochs`` is 1 if it is not there, and None is without end.
         m_config: The model's, for the sequence length (``block_size``, ``seq_len``, ``max_seq_len``,
             ``sequence_length``, ``maxlen`` or ``context_length``) and ``vocab_size``; others are the program's own.
@@ -100,6 +101,8 @@ def load_text_dataset(
         if (value := configs.value(name)) is not None:
             configs.became(name, value, f"{name}={value!r}")
     _tell_epochs(configs, loader)
+    if not is_text and (field := configs.field()) is not None:
+        configs.became("field", field, "not needed: the files are tokens")
     if pad_token_id is not None:
         configs.became("pad_token_id", pad_token_id, "not needed: windows have no padding")
     loader._became = table("load_text_dataset", configs.lines, loader.report(), keeps=True)
@@ -150,6 +153,11 @@ class _Configs:
         """Return a setting, wherever it is; None is not given."""
         found = self._found((name,), (0, 1, 2))
         return found[0][1] if found else default
+
+    def field(self) -> Any:
+        """Return where a line of JSON has its text; None is not given. What the others call so is their own."""
+        found = self._found(("field",), (0,))
+        return found[0][1] if found else None
 
     def epochs(self) -> int | None:
         """Return ``num_epochs``, of which None is a value: without end. 1 if it is not there.
@@ -215,8 +223,7 @@ def _is_text(path: Any) -> bool:
     Raises:
         InvalidArgumentError: Some are, and others are not.
     """
-    given = [path] if isinstance(path, (str, bytes, os.PathLike)) else list(path)
-    names = [name for one in given for name in _files_of(os.fsdecode(one))]
+    names = [name for one in path_list(path, "the path of the data") for name in _files_of(os.fsdecode(one))]
     text = [name for name in names if Path(name).suffix.lower() in _TEXT]
     others = [name for name in names if name not in set(text)]
     if text and others:
@@ -240,7 +247,10 @@ def _tokenised(configs: _Configs, path: Any) -> Tokens:
             f"{path} is text, and tokenizer_name is missing",
             'Give its name or its file: tokenizer_name="gpt2".',
         )
-    tokens = open_text(path, name)
+    field = configs.field()
+    if field is not None:
+        configs.became("field", field, "the key of the text in a line of JSON")
+    tokens = open_text(path, name, field="text" if field is None else field)
     size, ids = configs.value("vocab_size"), tokens.vocab_size or 0
     if size is not None and whole_number("vocab_size", size, least=1) < ids:
         raise invalid(f"vocab_size is {size}, and {name} has {ids} ids", "Give the model as many.")

@@ -17,8 +17,9 @@ def cache_home(kind: str) -> Path:
     chosen, home = os.environ.get("HEADRACE_CACHE", ""), os.environ.get("HOME", "")
     xdg = os.environ.get("XDG_CACHE_HOME", "")
     if chosen != "off" and (chosen or xdg.startswith("/") or home.startswith("/")):
-        root = Path(chosen).absolute() if chosen else Path(xdg or f"{home}/.cache") / "headrace"
+        root = Path(chosen) if chosen else Path(xdg or f"{home}/.cache") / "headrace"
         with contextlib.suppress(OSError):
+            root = root.absolute()  # not where the current directory was deleted
             (root / kind).mkdir(mode=0o700, parents=True, exist_ok=True)
         if os.access(root / kind, os.W_OK):
             return root / kind

@@ -6,15 +6,16 @@ import contextlib
 import operator
 import os
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence, Set, ValuesView
 from difflib import get_close_matches
 from typing import Any
 
 from headrace import _headrace
-from headrace.errors import InvalidArgumentError, UnsupportedError
+from headrace.errors import FileMissingError, InvalidArgumentError, UnsupportedError
 
 #: HDF5 and NumPy arrays have no more.
 MOST_AXES = 64
+_LONGEST_REPR = 200  # characters of a value in an error
 
 
 def invalid(message: str, hint: str | None = None) -> InvalidArgumentError:
@@ -29,6 +30,16 @@ def unsupported(message: str, hint: str) -> UnsupportedError:
 
 def _text(message: str, hint: str | None) -> str:
     return f"{message.removesuffix('.')}. {hint}" if hint else message
+
+
+def brief(value: Any) -> str:
+    """Return what a value is, for an error: its repr where that is short text or a number, else its type."""
+    if value is None or isinstance(value, (str, bytes, int, float, complex)):
+        text = repr(value)
+        return text if len(text) <= _LONGEST_REPR else f"{text[:_LONGEST_REPR]}…"
+    kind = type(value)
+    module = "headrace" if kind.__module__.startswith("headrace.") else kind.__module__
+    return f"an object of the class {kind.__qualname__ if module == 'builtins' else f'{module}.{kind.__qualname__}'}"
 
 
 def integer(name: str, value: Any, hint: str | None = None) -> int:
@@ -80,17 +91,51 @@ def memory_bytes(name: str, value: Any) -> int:
     return whole_number(name, value, least=1)
 
 
-def path_bytes(path: Any) -> bytes:
-    """A path or glob (str, bytes or os.PathLike) as the operating system's bytes."""
+def path_bytes(path: Any, name: str = "a path") -> bytes:
+    """A path or glob (str, bytes or os.PathLike) as the operating system's bytes; ``name`` is the argument's."""
     try:
-        name = os.fsencode(path)
+        text = os.fsencode(path)
     except TypeError:
-        raise invalid(f"a path must be a str or a Path, not {path!r}") from None
+        raise invalid(f"{name} must be a str or a Path, not {brief(path)}", _instead_of_path(path)) from None
     except UnicodeEncodeError:
-        raise invalid(f"a path must be text that the file system can hold, not {path!r}") from None
-    if b"\0" in name:
+        raise invalid(f"{name} must be text that the file system can hold, not {path!r}") from None
+    if b"\0" in text:
         raise invalid(f"a path ends at its first zero byte, and there is one in {path!r}", "Leave it out.")
-    return name
+    if text and text[:1] not in b"/~" and b"://" not in text:
+        _need_current_directory(text)
+    return text
+
+
+def _need_current_directory(path: bytes) -> None:
+    """Raise FileMissingError if a path is relative to a directory that was deleted."""
+    try:
+        os.getcwd()  # noqa: PTH109 (a Path of it is not needed)
+    except FileNotFoundError:
+        what, hint = "the current directory was deleted, and the path is relative to it", "Give an absolute path."
+        file = os.fsdecode(path)
+        raise FileMissingError(f"{file}: {what}. {hint}", message=what, file=file, hint=hint) from None
+
+
+def _is_own(value: Any) -> bool:
+    """Return whether an object is one of Headrace's, or of a class that is derived from one."""
+    return any(kind.__module__.partition(".")[0] == "headrace" for kind in type(value).__mro__)
+
+
+def _instead_of_path(value: Any) -> str | None:
+    """Return what to do with an object that was given for a path, without a look into it."""
+    if not _is_own(value):
+        return None
+    if hasattr(value, "state_dict"):
+        return (
+            "hr.bench, hr.order and hr.replay take a Loader, and hr.check_memory its data set: loader.dataset. For "
+            "others give the paths: [file.path for file in loader.dataset.files]."
+        )
+    if hasattr(value, "sample_bytes"):
+        return (
+            "It is open already: hr.check_memory and hr.Loader take it, and hr.bench, hr.order and hr.replay a Loader "
+            "of it. For others give the paths: [file.path for file in dataset.files]."
+        )
+    return "Give the paths that it was made from."
 
 
 def engine_text(name: str, value: Any) -> str:
@@ -114,14 +159,14 @@ def _is_plain_text(text: str) -> bool:
     return "\0" not in text and not any("\ud800" <= letter <= "\udfff" for letter in text)
 
 
-def path_list(paths: Any) -> list[bytes]:
-    """One path or a list of paths, as a list."""
+def path_list(paths: Any, name: str = "paths") -> list[bytes]:
+    """One path or several, as a list. An object that may hold samples is refused without a look into it."""
     if isinstance(paths, (str, bytes, os.PathLike)):
         return [path_bytes(paths)]
-    try:
-        return [path_bytes(path) for path in paths]
-    except TypeError:
-        raise invalid(f"paths must be a str, a Path or a list of them, not {paths!r}") from None
+    is_several = isinstance(paths, (Sequence, Set, Iterator, ValuesView)) or hasattr(paths, "dtype")
+    if _is_own(paths) or not is_several:
+        raise invalid(f"{name} must be a str, a Path or a list of them, not {brief(paths)}", _instead_of_path(paths))
+    return [path_bytes(path) for path in paths]
 
 
 def field_choices(fields: Any) -> list[tuple[str, str]]:

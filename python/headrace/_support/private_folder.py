@@ -23,14 +23,16 @@ class PrivateFolder:
 
     Args:
         path: The folder; it is made if it is missing.
+        hint: What the user can do where it cannot be used.
 
     Raises:
         PermissionDeniedError: It belongs to another user, and may hold anything; or it cannot be made.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, hint: str = _OWN) -> None:
         """Make the folder, or take it over."""
         self.path = path
+        self._hint = hint
         try:
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             with suppress(FileExistsError):
@@ -38,13 +40,13 @@ class PrivateFolder:
             status = path.lstat()
             if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid():
                 whose = f"it belongs to user {status.st_uid}" if stat.S_ISDIR(status.st_mode) else "it is no directory"
-                raise _refused(path, f"{whose}, and what is in it would be used as it is")
+                raise self._refused(path, f"{whose}, and what is in it would be used as it is")
             if status.st_mode & 0o077:
                 path.chmod(0o700)
         except PermissionDeniedError:
             raise
         except OSError as error:
-            raise _refused(path, f"it cannot be made: {error.strerror}") from None
+            raise self._refused(path, f"it cannot be made: {error.strerror}") from None
 
     @contextmanager
     def alone(self) -> Iterator[None]:
@@ -52,7 +54,7 @@ class PrivateFolder:
         try:
             lock = os.open(self.path / "lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
         except OSError as error:
-            raise _refused(self.path, f"its lock cannot be opened: {error.strerror}") from None
+            raise self._refused(self.path, f"its lock cannot be opened: {error.strerror}") from None
         try:
             fcntl.flock(lock, fcntl.LOCK_EX)
             yield
@@ -88,8 +90,8 @@ class PrivateFolder:
         except FileNotFoundError:
             pass
         except OSError as error:
-            raise _refused(path, f"it is damaged, and cannot be removed: {error.strerror}") from None
+            raise self._refused(path, f"it is damaged, and cannot be removed: {error.strerror}") from None
 
-
-def _refused(path: Path, why: str) -> PermissionDeniedError:
-    return PermissionDeniedError(f"{path}: {why}. {_OWN}", message=why, file=str(path), stage="cache", hint=_OWN)
+    def _refused(self, path: Path, why: str) -> PermissionDeniedError:
+        text = f"{path}: {why}. {self._hint}"
+        return PermissionDeniedError(text, message=why, file=str(path), stage="cache", hint=self._hint)
