@@ -90,8 +90,8 @@ Verb add_tokenize(CLI::App& program) {
   app->add_option("--grammar", arguments.tokenizer_options.grammar,
                   "How a .tiktoken file divides text: gpt2, cl100k or llama3");
   app->add_option("--dtype", options.dtype, "Type of a token: u2 or u4; by default what the vocabulary needs");
-  CLI::Option* const without = app->add_flag("--no-end-of-text", words->without_end,
-                                             "Write no end of text behind documents");
+  CLI::Option* const without =
+      app->add_flag("--no-end-of-text", words->without_end, "Write no end of text behind documents");
   app->add_option("--end-of-text", options.end_of_text_word,
                   "The word behind each document, where it is not the tokenizer's <|endoftext|>, </s> or its like")
       ->excludes(without);

@@ -40,6 +40,8 @@ class RowStore {
 
   /// Pages of this process, touched as they are filled. Errors: kOutOfBudget.
   static Result<std::shared_ptr<RowStore>> in_memory(RowLayout layout);
+  /// Return the bytes of pages that in_memory(), or the processes of a host together, take for so many rows.
+  static std::uint64_t pages_for(std::uint64_t rows, std::span<const StoredColumn> fields, std::uint64_t num_blocks);
 
   [[nodiscard]] virtual const RowLayout& layout() const = 0;
   /// Row 0 of a field. Rows of blocks that are not ready may hold anything.

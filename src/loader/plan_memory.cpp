@@ -8,9 +8,7 @@
 
 #include "assembly/block_server.h"
 #include "assembly/request_list.h"
-#include "base/align.h"
-#include "base/page_buffer.h"
-#include "cache/block_states.h"
+#include "cache/row_store.h"
 #include "dataset/refuse.h"
 #include "delivery/slot_pool.h"
 #include "loader/plan_mapped_memory.h"
@@ -33,14 +31,6 @@ std::uint64_t stored_rows(const BlockTable& blocks) {
   std::uint64_t rows = 0;
   for (std::uint64_t b = 0; b < blocks.num_blocks(); ++b) rows += blocks.place(b).rows.count;
   return rows;
-}
-
-/// Memory that keeps all of them: pages for each column, and the states of the blocks.
-std::uint64_t kept_rows_bytes(const Source& source, const BlockTable& blocks) {
-  std::uint64_t bytes = PageBuffer::charge_for(BlockStates::bytes_for(blocks.num_blocks()) + kCacheLineBytes);
-  for (const StoredColumn& column : *source.columns)
-    bytes += PageBuffer::charge_for(stored_rows(blocks) * column.row_bytes());
-  return bytes;
 }
 
 /// \param batch_rows  Most of a batch.
@@ -121,6 +111,10 @@ class MemoryPlanner {
     const std::uint64_t many = bytes > all_states ? (bytes - all_states) / slot : 0;
     return std::min(std::max(plan_.wanted_slots, kLeastSlots), std::max(few, many));
   }
+  /// Memory that keeps all rows.
+  [[nodiscard]] std::uint64_t all_rows_bytes() const {
+    return RowStore::pages_for(stored_rows(*blocks_), *source_.columns, blocks_->num_blocks());
+  }
   [[nodiscard]] bool fills_directory() const { return plan_.tier == CacheTier::kDirectory && !context_.cache_is_whole; }
   /// What keeps rows is never taken from others.
   [[nodiscard]] std::uint64_t own_limit() const { return std::min(plan_.budget_bytes, context_.room.free_bytes); }
@@ -145,7 +139,7 @@ class MemoryPlanner {
     }
     const std::uint64_t smallest = fixed(1) + least_slots();
     if (smallest <= plan_.budget_bytes) return {};
-    const std::uint64_t rows = options_.cache.mode == CacheChoice::kRam ? kept_rows_bytes(source_, *blocks_) : 0;
+    const std::uint64_t rows = options_.cache.mode == CacheChoice::kRam ? all_rows_bytes() : 0;
     return too_small_a_budget(
         source_.files[0].path, plan_.budget_bytes,
         {plan_.slot_bytes, need_.scratch_bytes + need_.read_buffer_bytes, order_bytes_, plan_.staging_bytes},
@@ -193,7 +187,7 @@ class MemoryPlanner {
     const bool host = options_.share == Share::kHost;
     if (options_.cache.mode == CacheChoice::kDirectory || options_.cache.mode == CacheChoice::kNone) return {};
     const bool asked = options_.cache.mode == CacheChoice::kRam;
-    const std::uint64_t rows_bytes = kept_rows_bytes(source_, *blocks_);
+    const std::uint64_t rows_bytes = all_rows_bytes();
     const std::uint64_t limit = asked ? plan_.budget_bytes : own_limit();
     if (asked) give_up_luxuries(limit - std::min(limit, rows_bytes));
     const std::uint64_t beside = around() + slots_bytes(asked ? kLeastSlots : plan_.direct_window_slots());
