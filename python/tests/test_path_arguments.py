@@ -85,6 +85,8 @@ def test_several_paths_of_any_kind(rows: Path) -> None:
     for paths in ([rows], (str(rows),), {rows}, np.array([str(rows)]), (path for path in [rows]), {1: rows}.values()):
         assert len(hr.open(paths)) == 12  # type: ignore[arg-type]
     assert len(hr.bench((path for path in [rows]), batch_size=3).to_dict()) > 0  # type: ignore[arg-type]
+    with pytest.raises(hr.InvalidArgumentError, match=r"paths must be a str, a Path or a list of them, not .*ndarray"):
+        hr.open(np.array(str(rows)))  # type: ignore[arg-type]
     for wrong in ([3], [rows, Untouchable()], np.arange(3)):
         with pytest.raises(hr.InvalidArgumentError, match="a path must be a str or a Path, not "):
             hr.open(wrong)  # type: ignore[arg-type]

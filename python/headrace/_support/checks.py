@@ -163,7 +163,8 @@ def path_list(paths: Any, name: str = "paths") -> list[bytes]:
     """One path or several, as a list. An object that may hold samples is refused without a look into it."""
     if isinstance(paths, (str, bytes, os.PathLike)):
         return [path_bytes(paths)]
-    is_several = isinstance(paths, (Sequence, Set, Iterator, ValuesView)) or hasattr(paths, "dtype")
+    is_array = bool(getattr(paths, "shape", ()))  # of names
+    is_several = is_array or isinstance(paths, (Sequence, Set, Iterator, ValuesView))
     if _is_own(paths) or not is_several:
         raise invalid(f"{name} must be a str, a Path or a list of them, not {brief(paths)}", _instead_of_path(paths))
     return [path_bytes(path) for path in paths]
