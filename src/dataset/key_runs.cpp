@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <deque>
 #include <numeric>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -99,7 +101,7 @@ struct Returning {
 };
 
 template <class Key>
-Returning find_returning(const std::vector<Key>& keys) {
+Returning find_returning(const std::deque<Key>& keys) {
   Returning found;
   if (std::ranges::is_sorted(keys, std::less_equal<>{})) return found;  // strictly ascending, as they mostly are
   std::vector<std::uint32_t> order(keys.size());
@@ -216,46 +218,45 @@ class RunFinder {
 
  private:
   using Key = typename Keys::Key;
-  /// While the runs are compared: a key, its row, its place among the sorted ones, and where it begins in the result.
-  static constexpr std::uint64_t kRunBytes = sizeof(Key) + 8 + 4 + 8;
+  /// While the runs are compared: a key, its place among the sorted ones, and where it begins, in memory that doubles.
+  static constexpr std::uint64_t kRunBytes = sizeof(Key) + 4 + 2 * sizeof(std::uint64_t);
 
   void begin_run(Key key, std::uint64_t row) {
     if (keys_.empty() && last_key_ && *last_key_ == key)
       cut_.add(fmt::format("the key {} ends {} and begins {}", read_.shown(key), files_[last_file_].path,
                            files_[file_].path));
     for (ExpectedKeys<Keys>& expected : expected_)
-      expected.check(found_.starts.size() + keys_.size(), key, read_.shown(key), files_[file_].path, cut_.first);
+      expected.check(found_.starts.size(), key, read_.shown(key), files_[file_].path, cut_.first);
     if (Status taken = memory_.add(kRunBytes); !taken.ok())
       throw Error(taken.error())
           .with_file(files_[file_].path)
           .with_field(field_.name)
           .with_hint(fmt::format("After {} rows there were {} runs of equal keys already. Sort the rows by their key, "
                                  "or give Headrace more memory.",
-                                 group_digits(first_ + row), group_digits(found_.starts.size() + keys_.size())));
+                                 group_digits(first_ + row), group_digits(found_.starts.size())));
     keys_.push_back(std::move(key));
-    first_rows_.push_back(row);
+    found_.starts.push_back(first_ + row);
   }
 
   void end_file() {
     const FileRows& file = files_[file_];
     if (const Returning runs = find_returning(keys_); runs.count > 0) tell_returning(runs, file);
-    for (const std::uint64_t at : first_rows_) found_.starts.push_back(first_ + at);
     found_.file_ends.push_back(found_.starts.size());
     if (!keys_.empty()) {
       last_key_ = std::move(keys_.back());
       last_file_ = file_;
     }
     keys_.clear();
-    first_rows_.clear();
     first_ += file.rows;
     ++file_;
   }
 
   void tell_returning(const Returning& runs, const FileRows& file) {
+    const std::span<const std::uint64_t> starts = std::span(found_.starts).last(keys_.size());
     const auto place = [&](std::uint32_t run) {
-      const std::uint64_t end = run + 1 < first_rows_.size() ? first_rows_[run + 1] : file.rows;
-      return end - first_rows_[run] == 1 ? fmt::format("row {}", first_rows_[run])
-                                         : fmt::format("rows {} to {}", first_rows_[run], end - 1);
+      const std::uint64_t first = starts[run] - first_;
+      const std::uint64_t end = run + 1 < starts.size() ? starts[run + 1] - first_ : file.rows;
+      return end - first == 1 ? fmt::format("row {}", first) : fmt::format("rows {} to {}", first, end - 1);
     };
     std::string text = fmt::format("the key {} stands at {} and comes back at {}", read_.shown(keys_[runs.first]),
                                    place(runs.first), place(runs.second));
@@ -274,8 +275,7 @@ class RunFinder {
   std::vector<ExpectedKeys<Keys>> expected_;
   KeyRuns found_;
   GrowingReservation memory_{MemoryTag::kIndex, kBeyondBudgetBytes};
-  std::vector<Key> keys_;  ///< Those of the file's runs.
-  std::vector<std::uint64_t> first_rows_;
+  std::deque<Key> keys_;  ///< Those of the file's runs, the last of those found.
   std::size_t file_ = 0, last_file_ = 0;
   std::uint64_t first_ = 0;      ///< First row of the file.
   std::optional<Key> last_key_;  ///< That of the last run of the last file with rows.

@@ -67,6 +67,12 @@ std::shared_ptr<const std::vector<Field>> batch_fields(const SampleSource& sourc
   return fields;
 }
 
+std::uint64_t derived_bytes(const EnginePlan& plan, std::uint64_t samples) {
+  const std::uint64_t of_rows = plan.boxes ? 1 + plan.boxes->rank(0) : 2;
+  const std::uint64_t numbers = (plan.delivers_row_ids ? of_rows : 0) + (plan.groups ? 2 : 0);
+  return samples * (numbers * sizeof(std::int64_t) + (plan.delivers_weights ? sizeof(float) : 0));
+}
+
 SampleOrigin origin_of(const EnginePlan& plan, SampleRef sample) {
   if (const auto at = plan.map ? plan.map->file_row_of(sample) : std::nullopt) return {at->file, at->row};
   const std::optional<RowRange> rows = plan.map ? plan.map->rows_of(sample) : std::nullopt;

@@ -28,6 +28,10 @@ struct SampleOrigin {
 /// origin is file 0 and the sample's number.
 SampleOrigin origin_of(const EnginePlan& plan, SampleRef sample);
 
+/// Return the most bytes that "_rows", "_volume", "_start", "_weight", "_group" and its offsets take in a batch of so
+/// many samples.
+std::uint64_t derived_bytes(const EnginePlan& plan, std::uint64_t samples);
+
 /// Return the memory of the derived columns, in the order of batch_fields().
 /// \param samples  As origin_of() takes them; needed where the plan delivers "_rows". \param rows  Of the batch.
 /// \param step  What the batch is of the epoch.

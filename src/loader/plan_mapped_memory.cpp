@@ -9,6 +9,7 @@
 #include "base/align.h"
 #include "base/number_text.h"
 #include "delivery/slot_pool.h"
+#include "loader/derived_columns.h"
 #include "loader/kept_units.h"
 #include "loader/plan_memory.h"
 
@@ -137,7 +138,7 @@ Status plan_mapped_memory(const MappedSource& mapped, const LoaderOptions& optio
                               map.memory_bytes() + map.num_units() * kUnitBytes +
                               map.shuffle_blocks()->num_blocks() * kHomeBytes;
   const std::uint64_t thread = need.scratch_bytes + need.read_buffer_bytes,
-                      bookkeeping = parts * kPartBytes + batch.beside;
+                      bookkeeping = parts * kPartBytes + batch.beside + derived_bytes(plan, rows);
   plan.staging_bytes = staging_bytes(options, std::min(largest, 2 * mean));
   const std::uint64_t least = order + plan.staging_bytes + thread + kLeastSlots * (largest + bookkeeping);
   if (least > plan.budget_bytes) {

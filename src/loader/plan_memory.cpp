@@ -11,6 +11,7 @@
 #include "cache/row_store.h"
 #include "dataset/refuse.h"
 #include "delivery/slot_pool.h"
+#include "loader/derived_columns.h"
 #include "loader/plan_mapped_memory.h"
 
 namespace headrace {
@@ -49,7 +50,8 @@ class MemoryPlanner {
         blocks_(plan.blocks),
         runs_(std::min(plan.slot_rows(), blocks_->num_blocks())),
         bookkeeping_(plan.slot_rows() * request_bytes(*blocks_, plan.slot_rows()) + runs_ * kRunBytes + kSlotBytes +
-                     SlotPool::bookkeeping_bytes(source.fields->size() + source.num_staged())),
+                     SlotPool::bookkeeping_bytes(source.fields->size() + source.num_staged()) +
+                     derived_bytes(plan, plan.slot_rows())),
         order_bytes_(plan.sampler->memory_bytes(plan.share) + blocks_->memory_bytes() +
                      blocks_->num_blocks() * kBlockIndexBytes),
         block_bytes_(std::max<std::uint64_t>(plan.layout.most_stored_rows() * source.row_bytes(), 1)) {

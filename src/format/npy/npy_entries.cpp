@@ -10,6 +10,10 @@
 namespace headrace::npy {
 namespace {
 
+std::string without_root(const std::string& path) {
+  return path.substr(std::min(path.find_first_not_of('/'), path.size()));
+}
+
 class NpyReader final : public FormatReader {
  public:
   NpyReader(std::string format_name, std::string path, std::shared_ptr<RandomAccessFile> file,
@@ -29,9 +33,11 @@ class NpyReader final : public FormatReader {
   [[nodiscard]] const RandomAccessFile& file() const override { return *file_; }
 
   Result<std::shared_ptr<ArrayReader>> open_array(const std::string& asked) const override {
-    const std::string name = asked.substr(std::min(asked.find_first_not_of('/'), asked.size()));
+    // A path counts from the root, with or without its slash; members have names, of which a slash may be a part.
+    const std::string name = without_root(asked);
     auto entry = std::ranges::find_if(entries_, [&](const Entry& e) { return any_name_ || e.info.path == asked; });
-    if (entry == entries_.end()) entry = std::ranges::find(entries_, name, [](const Entry& e) { return e.info.path; });
+    if (entry == entries_.end())
+      entry = std::ranges::find(entries_, name, [](const Entry& e) { return without_root(e.info.path); });
     if (entry == entries_.end()) return missing(name);
     if (entry->info.read_path == ReadPath::kUnsupported)
       return std::move(Error(ErrorCode::kUnsupported, entry->info.reason)
