@@ -77,3 +77,16 @@ def test_all_rows_in_memory_name_a_budget_that_is_enough(tmp_path: Path) -> None
     assert least[0] == pytest.approx(least[1], rel=0.1)
     assert max(least) < 4 << 20
     assert sum(float(batch["c7"].sum()) for batch in hr.Loader(data, 10, memory=max(least), **words)) == 7000
+
+
+def test_columns_that_the_plan_makes_are_counted(tmp_path: Path) -> None:
+    """Where rows come from, and their groups: whole numbers for each row, of which batches of bytes are a small part."""
+    np.savez(tmp_path / "a.npz", x=np.zeros(100_000, np.uint8), k=np.arange(100_000) // 1000)
+
+    def bookkeeping(**words: object) -> int:
+        told = hr.check_memory(hr.open(tmp_path / "a.npz"), shuffle=False, cache="none", threads=1, **words).to_dict()
+        return next(part["bytes"] for part in told["components"] if part["name"] == "bookkeeping")
+
+    plain = bookkeeping(batch_size=8192)
+    assert bookkeeping(batch_size=8192, provenance=True) - plain >= 4 * 8192 * 16
+    assert bookkeeping(group_by="k", max_items=8192) - plain >= 4 * 8192 * 16
