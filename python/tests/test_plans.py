@@ -80,7 +80,7 @@ def test_all_rows_in_memory_name_a_budget_that_is_enough(tmp_path: Path) -> None
 
 
 def test_columns_that_the_plan_makes_are_counted(tmp_path: Path) -> None:
-    """Where rows come from, and their groups: whole numbers for each row, of which batches of bytes are a small part."""
+    """Where rows come from, and their groups: whole numbers for each row, beside one byte of data."""
     np.savez(tmp_path / "a.npz", x=np.zeros(100_000, np.uint8), k=np.arange(100_000) // 1000)
 
     def bookkeeping(**words: object) -> int:
