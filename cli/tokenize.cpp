@@ -94,6 +94,8 @@ Verb add_tokenize(CLI::App& program) {
       app->add_flag("--no-end-of-text", words->without_end, "Write no end of text behind documents");
   app->add_option("--end-of-text", options.end_of_text_word,
                   "The word behind each document, where it is not the tokenizer's <|endoftext|>, </s> or its like")
+      ->check(CLI::Validator([](const std::string& word) { return word.empty() ? "an empty word ends no text" : ""; },
+                             "WORD"))
       ->excludes(without);
   app->add_option("--shard-tokens", options.shard_tokens, "Tokens of a file in the folder")->capture_default_str();
   app->add_option("--memory", words->memory, "Most memory to hold, for example 2GiB");

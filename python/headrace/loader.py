@@ -24,6 +24,7 @@ from headrace._support.checks import engine_text, invalid, whole_number
 from headrace._support.display import preformatted
 from headrace._support.knobs import LOADER_KNOBS, names_knobs
 from headrace._support.logging import logger, quiet_other_ranks, warn
+from headrace._support.progress import own_progress
 from headrace._support.trainers import calling_trainer, distributed_rank, overfits, reopen_epoch
 from headrace.dataset import Dataset, Paths
 from headrace.errors import InvalidArgumentError
@@ -485,9 +486,10 @@ class Loader:
             InvalidArgumentError: This loader keeps nothing whole.
             OutOfBudgetError: The memory that was planned for has gone to others.
         """
+        call = own_progress(progress)
         self._ask_framework()
         self._list_rows(self._native.next_epoch())
-        self._native.preload(progress)
+        self._native.preload(call)
 
     def explain(self) -> str:
         """Return every automatic setting with its resolved value and the reason. Reads nothing.

@@ -14,7 +14,16 @@ from typing import Any
 
 from headrace import _headrace
 from headrace._support.cache_home import cache_home
-from headrace._support.checks import engine_text, invalid, memory_bytes, one_of, path_bytes, path_list, whole_number
+from headrace._support.checks import (
+    brief,
+    engine_text,
+    invalid,
+    memory_bytes,
+    one_of,
+    path_bytes,
+    path_list,
+    whole_number,
+)
 from headrace._support.logging import logger, warn
 from headrace._support.private_folder import PrivateFolder
 from headrace._support.progress import Progress, ProgressLine, chosen_progress
@@ -85,7 +94,7 @@ def tokenize(
         field: Key of the text in a line of JSON, or a JSON Pointer: ``"/meta/text"``.
         document: What a document is in files that are text: ``"file"``, or ``"line"``: each that is not blank.
         bad_text: What is done about damaged text: ``"error"``; ``"replace"``: U+FFFD for bytes that are no UTF-8;
-            ``"skip"``: the line is left out and counted. A whole file is not left out.
+            ``"skip"``: the line, or the file that is one document, is left out and counted.
         end_of_text: Write the tokenizer's end of text behind each document; a word such as ``"<|im_end|>"``: that one.
         dtype: As in :class:`headrace.tokens.Writer`.
         shard_tokens: As in :class:`headrace.tokens.Writer`.
@@ -239,8 +248,8 @@ def _words(
     one_of("document", document, ("file", "line"))
     one_of("bad_text", bad_text, ("error", "replace", "skip"))
     word = end_of_text if isinstance(end_of_text, str) else ""
-    if not word:
-        one_of("end_of_text", end_of_text, (True, False))
+    if not word and not isinstance(end_of_text, bool):
+        raise invalid(f"end_of_text must be True, False or a word of the tokenizer, not {brief(end_of_text)}")
     return {
         "field": engine_text("field", field),
         "document": document,

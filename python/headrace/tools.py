@@ -32,6 +32,7 @@ from headrace._support.checks import (
 from headrace._support.knobs import LOADER_KNOBS, refuse_unknown
 from headrace._support.logging import warn
 from headrace._support.program import command_line
+from headrace._support.progress import own_progress
 from headrace.dataset import Dataset, Fields, Paths
 from headrace.errors import InternalError, WriteFailedError
 from headrace.loader import Loader
@@ -93,7 +94,7 @@ def verify(paths: Paths, *, threads: int | None = None, progress: Progress | Non
         ClosedError: ``progress`` returned False.
     """
     count = 0 if threads is None else whole_number("threads", threads, least=1, most=4096)
-    return _headrace.verify(path_list(paths), count, progress)
+    return _headrace.verify(path_list(paths), count, own_progress(progress))
 
 
 def bench(
@@ -147,6 +148,7 @@ def bench(
     batches = 0 if max_batches is None else whole_number("max_batches", max_batches, least=1)
     slowdown = 0.0 if max_slowdown is None else real_number("max_slowdown", max_slowdown)
     base = b"" if baseline is None else path_bytes(baseline, "baseline")
+    call = own_progress(progress)
     if not isinstance(source, Loader):
         source = _paths_of("bench", "source", source)
     if isinstance(source, Loader) and (fields is not None or loader or batch_sizes or validation):
@@ -164,7 +166,7 @@ def bench(
                     in_order = {**words, "shuffle": False, "shuffle_buffer": None}
                     loaders.append(("validation", stack.enter_context(Loader(others, **in_order))))
         if not several:
-            return _headrace.bench(loaders[0][1]._native, epochs, max_seconds or 0.0, batches, base, slowdown, progress)
+            return _headrace.bench(loaders[0][1]._native, epochs, max_seconds or 0.0, batches, base, slowdown, call)
         settings = Settings(
             against=(against,) if isinstance(against, str) else tuple(against or ()),
             workers=tuple(whole_number("workers", count, least=0, most=1024) for count in workers),
@@ -175,7 +177,7 @@ def bench(
             baseline=os.fspath(baseline) if baseline is not None else "",
             max_slowdown=slowdown,
         )
-        return compare(loaders, settings, progress)
+        return compare(loaders, settings, call)
 
 
 def order(
@@ -265,9 +267,13 @@ def cache_build(
         WriteFailedError: The directory cannot be written, or has no room.
         CorruptDataError: A block of the files is damaged.
     """
+    folder = os.fsdecode(path_bytes(to, "to"))
+    if not folder:
+        raise invalid("to is empty: name the directory of the cache")
+    call = own_progress(progress)
     with open(paths, fields) as dataset:
-        loader = Loader(dataset, batch_size=512, cache=Path(to), threads=threads, memory=memory)
-        return _headrace.cache_build(loader._native, progress)
+        loader = Loader(dataset, batch_size=512, cache=Path(folder), threads=threads, memory=memory)
+        return _headrace.cache_build(loader._native, call)
 
 
 def cache_list(directory: str | os.PathLike[str] | None = None) -> ToolResult:
@@ -296,7 +302,7 @@ def cache_verify(
     Raises:
         FileMissingError: There is no such directory or cache.
     """
-    return _headrace.cache_verify(path_bytes(directory), name or "", progress)
+    return _headrace.cache_verify(path_bytes(directory), name or "", own_progress(progress))
 
 
 def cache_remove(directory: str | os.PathLike[str] | None, name: str) -> ToolResult:
@@ -356,7 +362,7 @@ def rewrite(
     one_of("codec", codec, ("auto", "lz4", "zstd", "blosc", "gzip", "none"))
     return _headrace.rewrite(
         path_list(paths),
-        path_bytes(to),
+        path_bytes(to, "to"),
         codec,
         0 if chunk_rows is None else whole_number("chunk_rows", chunk_rows, least=1, most=2**32),
         bool(shuffle),
@@ -364,7 +370,7 @@ def rewrite(
         0 if threads is None else whole_number("threads", threads, least=1, most=4096),
         0 if memory is None else memory_bytes("memory", memory),
         bool(dry_run),
-        progress,
+        own_progress(progress),
     )
 
 

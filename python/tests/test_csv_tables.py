@@ -47,7 +47,11 @@ def test_whole_numbers_keep_all_their_digits(tmp_path: Path) -> None:
         (["1", str(2**53 + 1), "0.5"], r"line 3: column 'b': 9007199254740993 would be rounded"),
         ([*["1"] * 5000, str(2**53 + 1), *["1"] * 5000, "0.5"], r"column 'b': 9007199254740993 would be rounded"),
         (["0.5", *["1"] * 5000, str(-(2**53) - 1)], r"line 5003: column 'b': -9007199254740993 would be rounded"),
-        (["0.5", "9" * 400], r"line 3: column 'b': 9{400} would be rounded"),
+        (["0.5", "9" * 400], r"line 3: column 'b': 9{40} is beyond float64"),
+        (["0.5", "9" * 5000], r"line 3: column 'b': 9{40} is beyond float64"),
+        (["0.5", "1e400"], r"line 3: column 'b': 1e400 is beyond float64"),
+        (["9007199254740993.0", "1"], r"line 2: column 'b': 9007199254740993 would be rounded"),
+        (["0.5", "90071992547409930e-1"], r"line 3: column 'b': 9007199254740993 would be rounded"),
     ],
 )
 def test_numbers_that_would_be_rounded(tmp_path: Path, cells: list[str], said: str) -> None:
@@ -148,3 +152,20 @@ def test_no_bare_errors(tmp_path: Path, table: object, fields: object, said: str
     np.save(tmp_path / "k.npy", np.array([1, 0]))
     with pytest.raises(hr.InvalidArgumentError, match=said):
         hr.open(tmp_path / "k.npy").join(table, "k", fields)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("cell", ["1_000", "٣", '"5"6', "0x10", "", "1 2"])
+def test_cells_that_are_no_numbers_of_a_table(tmp_path: Path, cell: str) -> None:
+    with pytest.raises(hr.CorruptDataError):
+        column(tmp_path, ["1", cell])
+
+
+def test_headers(tmp_path: Path) -> None:
+    """Blank lines are passed over, long cells of other columns too; of two columns of one name none is meant."""
+    np.savez(tmp_path / "d.npz", k=np.array([2, 1]))
+    data = hr.open(tmp_path / "d.npz")
+    (tmp_path / "a.csv").write_text("\n\nk,v,n\n1,10," + "a" * 200_000 + "\n\n2,20,b\n")
+    assert data.join(tmp_path / "a.csv", on="k", fields=["v"])[:]["v"].tolist() == [20, 10]
+    (tmp_path / "b.csv").write_text("k,v,v\n1,10,1\n2,20,2\n")
+    with pytest.raises(hr.CorruptDataError, match="2 columns are named 'v'"):
+        data.join(tmp_path / "b.csv", on="k", fields=["v"])

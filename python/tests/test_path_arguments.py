@@ -161,3 +161,19 @@ def test_a_current_directory_that_was_deleted(rows: Path, tmp_path: Path) -> Non
         assert "the current directory was deleted, and the path is relative to it" in line
     assert told[9].startswith("opened ")
     assert told[10] == "True"
+
+
+def test_where_a_cache_goes_and_what_is_called(tmp_path: Path) -> None:
+    np.savez(tmp_path / "a.npz", x=np.arange(4))
+    for to, said in ((5, "to must be a str or a Path, not 5"), ("", "to is empty")):
+        with pytest.raises(hr.InvalidArgumentError, match=said):
+            hr.cache_build(tmp_path / "a.npz", to)  # type: ignore[arg-type]
+    for call in (
+        lambda: hr.cache_build(tmp_path / "a.npz", tmp_path / "cache", progress=5),
+        lambda: hr.verify(tmp_path / "a.npz", progress=5),
+        lambda: hr.rewrite(tmp_path / "a.npz", tmp_path / "out", progress=5),
+        lambda: hr.bench(tmp_path / "a.npz", progress=5),
+    ):
+        with pytest.raises(hr.InvalidArgumentError, match="progress must be a function"):
+            call()  # type: ignore[no-untyped-call]
+    assert not (tmp_path / "cache").exists()

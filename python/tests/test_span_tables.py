@@ -168,3 +168,27 @@ def test_a_table_is_kept_once_and_made_again(folder: Path) -> None:
 def test_inspect_takes_them_too(folder: Path) -> None:
     told = hr.inspect(f"{folder}/rows_*.npz", sample_by=hr.Spans(meta=TABLE, **WORDS))
     assert "5 samples" in str(told)
+
+
+def bad_tables() -> dict[str, tuple[Any, str]]:
+    pa = pytest.importorskip("pyarrow")
+    return {
+        "nulls of Arrow": (
+            pa.table({"first": pa.array([2**53 + 1, None]), "last": [1, 2]}),
+            "1 of the values of 'first'",
+        ),
+        "masks": (
+            {"first": np.ma.array([0, 99], mask=[0, 1]), "last": [1, 2]},
+            "1 of the values of 'first' are missing",
+        ),
+        "no type": ({"first": [0, 1], "last": [-1, 2**63]}, "no type holds all whole numbers of 'last'"),
+        "names": (pa.table([[0], [0], [3]], names=["first", "first", "last"]), "2 columns that are named 'first'"),
+        "nothing": ({"first": [], "last": []}, "the table has no rows"),
+    }
+
+
+@pytest.mark.parametrize("name", ["nulls of Arrow", "masks", "no type", "names", "nothing"])
+def test_what_numpy_would_make_other_numbers_of_is_refused(folder: Path, name: str) -> None:
+    table, said = bad_tables()[name]
+    with pytest.raises(hr.InvalidArgumentError, match=said):
+        hr.open(folder / "rows_1.npz", ["x"], sample_by=hr.Spans(meta=table, first="first", last="last"))

@@ -148,6 +148,27 @@ def test_what_others_finished_is_told(tmp_path: Path) -> None:
     assert caught.value.file == str(tmp_path / "out")
 
 
+@pytest.mark.parametrize("lost", ["tokens-00000.npy", "ends-00000.npy"])
+def test_a_finished_run_of_which_files_are_gone_is_not_done(tmp_path: Path, lost: str) -> None:
+    """Files that others put beside them do not matter."""
+    (tmp_path / "a.txt").write_text("the reader of the file\n")
+    hr.tokenize(tmp_path / "a.txt", tmp_path / "out", files.SMALL)
+    (tmp_path / "out/NOTES").write_text("mine")
+    hr.tokenize(tmp_path / "a.txt", tmp_path / "out", files.SMALL)
+    for harm in (lambda path: path.write_bytes(path.read_bytes()[:-8]), Path.unlink):
+        harm(tmp_path / "out" / lost)
+        with pytest.raises(hr.InvalidArgumentError, match="or they were changed"):
+            hr.tokenize(tmp_path / "a.txt", tmp_path / "out", files.SMALL)
+
+
+def test_a_note_that_is_a_folder(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("the reader of the file\n")
+    (tmp_path / "out.done").mkdir()
+    with pytest.raises(hr.InvalidArgumentError, match=r"out\.done.*folder"):
+        hr.tokenize(tmp_path / "a.txt", tmp_path / "out", files.SMALL)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.txt", "out.done"]
+
+
 def test_texts_of_which_nothing_is_left_say_why(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_bytes(b'{"text": 1}\n{"other": "x"}\n')
     with pytest.raises(hr.CorruptDataError, match=r"all 2 documents were left out, the first: .*a\.jsonl.* line 1"):

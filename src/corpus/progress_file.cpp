@@ -75,6 +75,13 @@ nlohmann::json version_of(const std::string& path) {
   return {{"bytes", status->fingerprint.size_bytes}, {"mtime_ns", status->fingerprint.mtime_ns}};
 }
 
+/// The same of several files, by their names.
+nlohmann::json versions_of(const std::vector<std::string>& paths) {
+  nlohmann::json versions = nlohmann::json::object();
+  for (const std::string& path : paths) versions[std::filesystem::path(path).filename().string()] = version_of(path);
+  return versions;
+}
+
 std::string text_of(const nlohmann::json& saved) {
   return saved.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
 }
@@ -116,6 +123,12 @@ Result<RunProgress> parse_progress(const std::string& text, const std::string& s
 Result<ProgressFile> ProgressFile::lock(const std::string& output_path) {
   std::string output = output_path;
   while (output.size() > 1 && output.ends_with('/')) output.pop_back();
+  std::error_code ignored;
+  if (std::filesystem::is_directory(output + ".done", ignored))
+    return std::move(
+        Error(ErrorCode::kInvalidArgument, "this is a folder, and the note of a finished run gets its name")
+            .with_file(output + ".done")
+            .with_hint("Remove it, or name another output."));
   const std::string lock_path = output + ".progress.lock";
   for (;;) {
     const int descriptor = ::open(lock_path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0666);
@@ -151,20 +164,23 @@ Status ProgressFile::save(const std::string& settings, const RunProgress& progre
   return write(path_, progress_text(settings, progress));
 }
 
-Status ProgressFile::finish(const std::string& settings, const RunProgress& progress, const std::string& made) const {
+Status ProgressFile::finish(const std::string& settings, const RunProgress& progress,
+                            const std::vector<std::string>& made) const {
   nlohmann::json done = saved_form(settings, progress);
-  done["made"] = version_of(made);
+  done["made"] = versions_of(made);
   return write(done_path(), text_of(done));
 }
 
-std::optional<RunProgress> ProgressFile::finished(const std::string& settings, const std::string& made) const {
+std::optional<RunProgress> ProgressFile::finished(const std::string& settings,
+                                                  const std::vector<std::string>& made) const {
   auto text = read_whole_file(done_path(), kMostBytes);
   const auto read = text.ok() ? read_json(*text) : Result<nlohmann::json>(nlohmann::json());
   const nlohmann::json done = read.ok() ? *read : nlohmann::json();
-  const nlohmann::json now = version_of(made);
+  const nlohmann::json now = versions_of(made);
   try {
     if (done.at("format") != kFormat || done.at("settings") != nlohmann::json::parse(settings)) return std::nullopt;
-    if (now.is_null() || done.at("made") != now) return std::nullopt;
+    for (const auto& [name, version] : done.at("made").items())
+      if (version.is_null() || now.value(name, nlohmann::json()) != version) return std::nullopt;
     return progress_of(done);
   } catch (const std::exception&) {
     return std::nullopt;

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 #include "corpus/piece_schedule.h"
@@ -36,10 +37,13 @@ class ProgressFile {
   [[nodiscard]] Result<std::optional<RunProgress>> load(const std::string& settings) const;
   /// Replace what was saved, at once.
   [[nodiscard]] Status save(const std::string& settings, const RunProgress& progress) const;
-  /// Note, as OUTPUT.done, of which settings a finished output is. \param made  A file of it.
-  [[nodiscard]] Status finish(const std::string& settings, const RunProgress& progress, const std::string& made) const;
-  /// Return what finish() noted, if it is of these settings and `made` is there as it was then.
-  [[nodiscard]] std::optional<RunProgress> finished(const std::string& settings, const std::string& made) const;
+  /// Note, as OUTPUT.done, of which settings a finished output is. \param made  Its files.
+  [[nodiscard]] Status finish(const std::string& settings, const RunProgress& progress,
+                              const std::vector<std::string>& made) const;
+  /// Return what finish() noted, if it is of these settings and the files that were made are there as they were then,
+  /// beside others.
+  [[nodiscard]] std::optional<RunProgress> finished(const std::string& settings,
+                                                    const std::vector<std::string>& made) const;
   /// Return true if finish() noted anything here.
   [[nodiscard]] bool has_finished() const;
   /// Forget what was saved.

@@ -79,7 +79,7 @@ Result<std::unique_ptr<TokenRun>> TokenRun::begin(const std::string& to, const T
   } else {
     HEADRACE_ASSIGN(before, file.load(settings));
   }
-  const std::string made = token_files::last_file(format, to);
+  const std::vector<std::string> made = token_files::files_of(format, to);
   const std::optional<RunProgress> done = before ? std::nullopt : file.finished(settings, made);
   std::unique_ptr<TokenRun> run(new TokenRun(to, std::move(file), std::move(settings), options));
   if (done && !options.restart) {
@@ -176,7 +176,7 @@ Status TokenRun::finish() {
   }
   HEADRACE_TRY(save());
   HEADRACE_TRY(output_->finish());
-  HEADRACE_TRY(file_.finish(settings_, progress_, token_files::last_file(output_format(options_.format), to_)));
+  HEADRACE_TRY(file_.finish(settings_, progress_, token_files::files_of(output_format(options_.format), to_)));
   file_.remove();
   token_files::remove_unfinished(output_format(options_.format), to_);
   return {};

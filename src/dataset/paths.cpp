@@ -18,8 +18,9 @@
 namespace headrace {
 namespace {
 
-constexpr std::size_t kMaxDepth = 256;  // of wildcards; also ends what loops of mounts could make endless
-constexpr std::size_t kPathsShown = 5;  // in a message
+constexpr std::size_t kMaxDepth = 256;        // of wildcards; also ends what loops of mounts could make endless
+constexpr std::ptrdiff_t kTimesInItself = 4;  // that "*" goes around a circle of links; a pattern says how deep
+constexpr std::size_t kPathsShown = 5;        // in a message
 
 bool has_glob(std::string_view text) {
   return text.find_first_of("*?[") != std::string_view::npos;
@@ -103,11 +104,11 @@ class Globber {
       HEADRACE_ASSIGN(const PathStatus status, FileSystem::of(path).status(path));
       return status.kind == PathKind::kNothing ? Status() : take(path, part, last);
     }
-    const auto identity = enterable(at);
+    const auto identity = enterable(at, starred_, kTimesInItself);
     if (!identity) return {};
-    inside_.push_back(*identity);
+    starred_.push_back(*identity);
     Status status = take_matches(at, part, last);
-    inside_.pop_back();
+    starred_.pop_back();
     return status;
   }
 
@@ -127,12 +128,13 @@ class Globber {
 
   using Identity = std::pair<std::uint64_t, std::uint64_t>;  // device, inode
 
-  /// Linked directories are entered, but never one inside itself. \return nullopt: not this one.
-  std::optional<Identity> enterable(const std::string& at) const {
+  /// Links to directories are followed, but around a circle only so many times. \return nullopt: not into this one.
+  static std::optional<Identity> enterable(const std::string& at, const std::vector<Identity>& inside,
+                                           std::ptrdiff_t most_times) {
     const auto facts = FileSystem::of(at).status(at);
-    if (!facts.ok() || facts->kind != PathKind::kDirectory || inside_.size() >= kMaxDepth) return std::nullopt;
+    if (!facts.ok() || facts->kind != PathKind::kDirectory || inside.size() >= kMaxDepth) return std::nullopt;
     const Identity identity{facts->fingerprint.device, facts->fingerprint.inode};
-    return std::ranges::find(inside_, identity) == inside_.end() ? std::optional(identity) : std::nullopt;
+    return std::ranges::count(inside, identity) < most_times ? std::optional(identity) : std::nullopt;
   }
 
   Status take_matches(const std::string& at, std::size_t part, bool last) {
@@ -144,15 +146,15 @@ class Globber {
     return {};
   }
 
-  /// "**": here, and in every directory below.
+  /// "**": here, and in every directory below, but never in one inside itself.
   Status walk_any_depth(const std::string& at, std::size_t part) {
-    const auto identity = enterable(at);
+    const auto identity = enterable(at, below_, 1);
     if (!identity) return {};
     const bool last = part + 1 == parts_.size();
     if (!last) HEADRACE_TRY(walk(at, part + 1));
-    inside_.push_back(*identity);
+    below_.push_back(*identity);
     Status status = descend(at, part, last);
-    inside_.pop_back();
+    below_.pop_back();
     return status;
   }
 
@@ -172,7 +174,7 @@ class Globber {
 
   std::vector<std::string> parts_;
   std::set<std::pair<std::string, std::size_t>> walked_;  // several "**" come by a directory in many ways
-  std::vector<Identity> inside_;                          // directories that wildcards are matched in now
+  std::vector<Identity> starred_, below_;                 // directories that "*" and "**" are matched in now
 };
 
 Result<std::string> expand_home(const std::string& path) {

@@ -93,6 +93,16 @@ TEST_F(Paths, StarsAreNotMatchedInCirclesOfLinks) {
   EXPECT_EQ(refusal({"d/*/*/*/*/*/*/*/*/*/*/*/*/*/*/*/*/*/*/*/*/x.h5"}).code(), ErrorCode::kNotFound);
 }
 
+TEST_F(Paths, PatternsSayHowDeepTheyGoThroughLinksToParents) {
+  touch("run/a.h5");
+  touch("run/d/b.h5");
+  fs::create_directory_symlink("..", at("run/d/up"));
+  EXPECT_EQ(expand({"run/*/up/*.h5"}), (Strings{"run/d/up/a.h5"}));
+  EXPECT_EQ(expand({"run/*/*/*.h5"}), (Strings{"run/d/up/a.h5"}));
+  EXPECT_EQ(expand({"run/*/../*.h5"}), (Strings{"run/d/../a.h5"}));
+  EXPECT_EQ(expand({"run/*/up/**/a.h5"}), (Strings{"run/d/up/a.h5"}));
+}
+
 TEST_F(Paths, AnExistingFileIsTakenLiterally) {
   for (const char* name : {"run[1].h5", "run1.h5", "*"}) touch(name);
   EXPECT_EQ(expand({"run[1].h5"}), (Strings{"run[1].h5"}));

@@ -20,7 +20,7 @@ constexpr std::array kPaths{"path", "data_path", "train_path", "dataset_path"};
 constexpr std::array kLengths{"block_size", "seq_len", "max_seq_len", "sequence_length", "maxlen", "context_length"};
 constexpr std::array kWorkers{"worker_count", "worker_buffer_size", "prefetch_buffer_size"};
 constexpr std::array kOthers{"batch_size", "cache_size", "tokenizer_name", "vocab_size",
-                             "seed",       "shuffle",    "num_epochs"};
+                             "seed",       "shuffle",    "num_epochs",     "field"};
 constexpr std::array kTextEndings{".txt", ".md",      ".json",  ".jsonl", ".ndjson",
                                   ".csv", ".parquet", ".arrow", ".gz",    ".zst"};
 
@@ -182,6 +182,7 @@ class Reader {
       note(*setting, "not needed: windows are read from the files, which the page cache keeps in memory");
     if (const Setting* const setting = settings_.find("tokenizer_name"))
       note(*setting, "not compared here; headrace.jax.load_text_dataset compares it");
+    if (const Setting* const setting = settings_.find("field")) note(*setting, "not needed: the files are tokens");
     if (const Setting* const setting = settings_.find("num_epochs"))
       note(*setting, "--epochs says how many are measured");
     return {};

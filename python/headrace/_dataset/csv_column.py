@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import math
+import re
 from array import array
+from decimal import Decimal, InvalidOperation
 from typing import Any
 
 import numpy as np
@@ -12,6 +15,8 @@ from numpy.typing import NDArray
 from headrace._support.checks import invalid
 from headrace.errors import CorruptDataError, InvalidArgumentError
 
+# What int() and float() take beyond it is no number of a table: digits of other scripts, "1_000".
+_NUMBER = re.compile(r"\s*[+-]?((\d+\.?\d*|\.\d+)(e[+-]?\d+)?|inf|infinity|nan)\s*", re.ASCII | re.IGNORECASE)
 _EXACT = 2**53  # whole numbers up to it are the same in float64
 _ROUNDED_DIGITS = 16  # of the least that is not
 
@@ -28,23 +33,24 @@ class CsvColumn:
     def add(self, rows: list[list[str]], lines: list[int]) -> None:
         """Add the cells of some rows, which begin at these lines."""
         cells = [row[self._place] for row in rows]
+        for cell, line in zip(cells, lines, strict=True):
+            if _NUMBER.fullmatch(cell) is None:
+                raise damaged(self._path, line, f"{cell[:40]!r} in the column '{self.name}' is no number")
         if self._numbers.typecode == "q":
             with contextlib.suppress(ValueError, OverflowError):
                 self._numbers.extend(array("q", map(int, cells)))
                 return
-            if all(_whole(cell) is not None for cell in cells):
-                beyond = next(i for i, cell in enumerate(cells) if not -(2**63) <= int(cell) < 2**63)
-                raise invalid(f"{self._where(lines[beyond])}: {cells[beyond]} is beyond 64 bits")
+            if all(map(_is_whole_text, cells)):
+                beyond = next(i for i, cell in enumerate(cells) if not -(2**63) <= Decimal(cell) < 2**63)
+                raise invalid(f"{self._where(lines[beyond])}: {cells[beyond][:40]} is beyond 64 bits")
             self._become_float()
-        try:
-            self._numbers.extend(array("d", map(float, cells)))
-        except (ValueError, OverflowError):
-            wrong = next(i for i, cell in enumerate(cells) if _real(cell) is None)
-            what = f"{cells[wrong]!r} in the column '{self.name}' is no number"
-            raise damaged(self._path, lines[wrong], what) from None
-        for cell, line in zip(cells, lines, strict=True):
-            if len(cell) >= _ROUNDED_DIGITS and (whole := _whole(cell)) is not None and _is_rounded(whole):
-                raise self._rounded(line, whole)
+        values = array("d", map(float, cells))
+        self._numbers.extend(values)
+        for cell, value, line in zip(cells, values, lines, strict=True):
+            if math.isinf(value) and "inf" not in cell.lower():
+                raise invalid(f"{self._where(line)}: {cell[:40]} is beyond float64")
+            if len(cell) >= _ROUNDED_DIGITS and math.isfinite(value) and _is_rounded(exact := Decimal(cell)):
+                raise self._rounded(line, int(exact))
 
     def values(self) -> NDArray[Any]:
         return np.frombuffer(self._numbers, np.int64 if self._numbers.typecode == "q" else np.float64)
@@ -65,24 +71,16 @@ class CsvColumn:
         )
 
 
-def _is_rounded(number: int) -> bool:
-    """Return whether float64 does not have a whole number."""
+def _is_rounded(number: Decimal | int) -> bool:
+    """Return whether a whole number is none that float64 has."""
     try:
-        return int(float(number)) != number
-    except OverflowError:
+        return int(number) == number and int(float(number)) != number
+    except (OverflowError, InvalidOperation):
         return True
 
 
-def _whole(cell: str) -> int | None:
-    with contextlib.suppress(ValueError):
-        return int(cell)
-    return None
-
-
-def _real(cell: str) -> float | None:
-    with contextlib.suppress(ValueError, OverflowError):
-        return float(cell)
-    return None
+def _is_whole_text(cell: str) -> bool:
+    return cell.strip().lstrip("+-").isdigit()
 
 
 def damaged(path: str, line: int, what: str) -> CorruptDataError:

@@ -50,6 +50,7 @@ def read_csv(path: str, names: Sequence[str], optional: Sequence[str] = ()) -> d
         InvalidArgumentError: It is no regular file, or has numbers that neither type holds as they are.
         OutOfBudgetError: The process gets no memory for the columns.
     """
+    limit = csv.field_size_limit(_LONGEST_LINE)  # one for the process; a cell is as long as a line may be
     try:
         with _opened(path) as file:
             return _columns(path, file, names, optional)
@@ -67,6 +68,8 @@ def read_csv(path: str, names: Sequence[str], optional: Sequence[str] = ()) -> d
         what = f"the process gets no memory for the columns {', '.join(names)}"
         hint = "Write the table as Parquet, in the smallest types that hold it."
         raise OutOfBudgetError(f"{path}: {what}. {hint}", message=what, file=path, hint=hint) from None
+    finally:
+        csv.field_size_limit(limit)
 
 
 def _opened(path: str) -> TextIO:
@@ -80,10 +83,13 @@ def _opened(path: str) -> TextIO:
 
 
 def _columns(path: str, file: TextIO, names: Sequence[str], optional: Sequence[str]) -> dict[str, NDArray[Any]]:
-    rows = csv.reader(_lines(path, file))
-    header = [name.strip() for name in next(rows, [])]
+    rows = csv.reader(_lines(path, file), strict=True)
+    header = [name.strip() for name in next((row for row in rows if row), [])]
     need_columns(names, header, path)
     wanted = dict.fromkeys([*names, *(name for name in optional if name in header)])
+    for name in wanted:
+        if header.count(name) > 1:
+            raise damaged(path, rows.line_num, f"{header.count(name)} columns are named '{name}'")
     columns = [CsvColumn(path, name, header.index(name)) for name in wanted]
     piece: list[list[str]] = []
     lines: list[int] = []

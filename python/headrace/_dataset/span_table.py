@@ -54,6 +54,8 @@ def opened_by(
                 raise
     else:
         parts = read_table(sample_by.meta, _columns_of(sample_by), _paths_of(targets))
+    if all(len(part.columns[_columns_of(sample_by)[0]]) == 0 for part in parts):
+        raise invalid(f"{parts[0].source} has no rows")
     files = _Files([_whole_part(part, _columns_of(sample_by)) for part in parts])
     try:
         return call((*words[:4], (files.path, *words[4][1:])))

@@ -32,7 +32,8 @@ class Spans:
             :meth:`Dataset.join` takes: a path or glob (``.csv`` too), a data set, or a mapping of names to columns,
             such as a dict of arrays or a data frame. Whole numbers may be stored as floats. Rows that no sample has are
             left out, and said (``warnings.warn``). ``hr.open`` looks for its ``targets`` in this table first. What is
-            no file that :func:`open` takes is kept in the user's cache directory (``HEADRACE_CACHE``).
+            no file that :func:`open` takes is kept in the user's cache directory (``HEADRACE_CACHE``), where a pickle
+            of the data set looks for it.
         first: Its field that has the first row of a sample, counted from 0 in the sample's file.
         last: Its field that has the last row, which belongs to the sample; ``first - 1`` where a sample has no rows.
         end: Instead of ``last``: the row behind the last.

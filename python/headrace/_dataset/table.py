@@ -69,7 +69,11 @@ def read_table(table: Any, names: Sequence[str], optional: Sequence[str] = ()) -
     else:
         have = _column_names(table)
         need_columns(names, have, IN_MEMORY)
-        parts = [TablePart({name: table[name] for name in _wanted(names, optional, have)}, IN_MEMORY)]
+        wanted = _wanted(names, optional, have)
+        for name in wanted:
+            if have.count(name) > 1:
+                raise invalid(f"{IN_MEMORY} has {have.count(name)} columns that are named '{name}'")
+        parts = [TablePart({name: table[name] for name in wanted}, IN_MEMORY)]
     return [
         TablePart({n: _numbers(c, n, part.source, n not in names) for n, c in part.columns.items()}, part.source)
         for part in parts
@@ -122,12 +126,31 @@ def _no_value_a_row(source: str, name: str) -> InvalidArgumentError:
 
 def _numbers(values: Any, name: str, source: str, is_optional: bool) -> NDArray[Any]:
     """Return a column as an array; an optional one may have more than a number a row, or fixed-length text."""
+    if missing := _num_missing(values):
+        raise invalid(
+            f"{source}: {missing} of the values of '{name}' are missing", "Fill them, or leave those rows out."
+        )
     try:
         array = np.asarray(values)
     except (TypeError, ValueError) as error:
         raise invalid(f"{source}: '{name}' is no array: {error}") from None
+    if (
+        array.dtype.kind == "f"
+        and isinstance(values, Sequence)
+        and values
+        and all(isinstance(one, int) for one in values)
+    ):
+        raise invalid(f"{source}: no type holds all whole numbers of '{name}'", "Leave out those beyond 64 bits.")
     is_number = array.dtype.kind in "biuf" and array.dtype.itemsize <= 8
     fits = array.ndim > 0 and (is_number or array.dtype.kind == "S") if is_optional else array.ndim == 1 and is_number
     if not fits:
         raise invalid(f"{source}: '{name}' is {array.dtype} of {array.ndim} dimensions; a number a row is expected")
     return np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("="))
+
+
+def _num_missing(values: Any) -> int:
+    """Return how many values of a masked array, or of a column of Arrow, are none: NumPy would make numbers of them."""
+    if isinstance(values, np.ma.MaskedArray):
+        return int(np.ma.getmaskarray(values).sum())
+    count = getattr(values, "null_count", 0)
+    return int(count() if callable(count) else count)

@@ -6,7 +6,7 @@ import sys
 import time
 from collections.abc import Callable
 from types import TracebackType
-from typing import Any
+from typing import Any, cast
 
 from headrace._support.checks import invalid
 from headrace._support.logging import logger
@@ -57,3 +57,10 @@ def chosen_progress(line: ProgressLine, progress: Progress) -> Callable[[int, in
         raise invalid(f"progress must be a function of (done, in all), or False, not {type(progress).__name__}")
     terminal = sys.stderr is not None and sys.stderr.isatty()
     return line if terminal and progress is not False else None
+
+
+def own_progress(progress: Any) -> Callable[[int, int], Any] | None:
+    """Return the caller's function, or None; raise for what is neither."""
+    if progress is not None and not callable(progress):
+        raise invalid(f"progress must be a function of (done, in all), not {type(progress).__name__}")
+    return cast("Callable[[int, int], Any] | None", progress)

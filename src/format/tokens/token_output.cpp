@@ -7,6 +7,7 @@
 #include "format/tokens/megatron_index.h"
 #include "format/tokens/output_formats.h"
 #include "format/tokens/output_place.h"
+#include "storage/file_system.h"
 
 namespace headrace::token_files {
 namespace {
@@ -54,9 +55,15 @@ Result<std::unique_ptr<TokenOutput>> resume_token_output(OutputFormat format, co
   }
 }
 
-std::string last_file(OutputFormat format, const std::string& path) {
-  if (format == OutputFormat::kFolder) return path_in(without_slashes(path), TokenManifest::kFileName);
-  return format == OutputFormat::kRaw ? path : stem_of(path) + ".idx";
+std::vector<std::string> files_of(OutputFormat format, const std::string& path) {
+  if (format == OutputFormat::kRaw) return {path};
+  if (format != OutputFormat::kFolder) return {stem_of(path) + ".bin", stem_of(path) + ".idx"};
+  const std::string folder = without_slashes(path);
+  auto names = FileSystem::of(folder).list(folder);
+  if (!names.ok()) return {path_in(folder, TokenManifest::kFileName)};
+  std::vector<std::string> files;
+  for (const std::string& name : *names) files.push_back(path_in(folder, name));
+  return files;
 }
 
 void remove_unfinished(OutputFormat format, const std::string& path) {

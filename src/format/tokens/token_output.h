@@ -6,6 +6,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 #include "format/tokens/token_manifest.h"
@@ -46,8 +47,8 @@ Result<std::unique_ptr<TokenOutput>> open_token_output(OutputFormat format, cons
 Result<std::unique_ptr<TokenOutput>> resume_token_output(OutputFormat format, const std::string& path,
                                                          TokenManifest manifest, std::uint64_t shard_tokens,
                                                          const std::string& checkpoint);
-/// Return the file of an output that gets its name last: a folder's manifest, Megatron's index.
-std::string last_file(OutputFormat format, const std::string& path);
+/// Return the files of a finished output, and others that lie in its folder.
+std::vector<std::string> files_of(OutputFormat format, const std::string& path);
 /// Remove what an output left that was kept and is not gone on with.
 void remove_unfinished(OutputFormat format, const std::string& path);
 
