@@ -46,9 +46,9 @@ def test_the_experiment_tells_good_from_bad(results: dict[str, Any]) -> None:
 def test_as_good_as_a_global_shuffle(results: dict[str, Any], key: str) -> None:
     assert abs(lost(results, key)) < 0.7
     assert results[key]["deff_sorted"]["64"] < 1.5
-    # Blocks were not decoded twice. Those of the next epoch that are read ahead count too: how many they are by the end of
-    # this one, and whether they came from memory, is a matter of time.
-    assert 0.5 <= results[key]["read_amplification"] <= 1.2
+    # No block was decoded twice. Blocks of the next epoch that were read ahead from memory count as needed too, each
+    # once: how many that are by the end of this one is a matter of time.
+    assert 0.5 <= results[key]["read_amplification"] <= 1
 
 
 def test_files_in_no_order(results: dict[str, Any]) -> None:
