@@ -154,6 +154,11 @@ def test_no_bare_errors(tmp_path: Path, table: object, fields: object, said: str
         hr.open(tmp_path / "k.npy").join(table, "k", fields)  # type: ignore[arg-type]
 
 
+def test_nothing_with_any_exponent_is_nothing(tmp_path: Path) -> None:
+    cells = ["0.0e9999999999999999999999", "1e-9999999999999999999999", "0.5"]
+    assert column(tmp_path, cells).tolist() == [0, 0, 0.5]
+
+
 @pytest.mark.parametrize("cell", ["1_000", "٣", '"5"6', "0x10", "", "1 2"])
 def test_cells_that_are_no_numbers_of_a_table(tmp_path: Path, cell: str) -> None:
     with pytest.raises(hr.CorruptDataError):

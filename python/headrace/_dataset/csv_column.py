@@ -6,7 +6,7 @@ import contextlib
 import math
 import re
 from array import array
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -49,7 +49,9 @@ class CsvColumn:
         for cell, value, line in zip(cells, values, lines, strict=True):
             if math.isinf(value) and "inf" not in cell.lower():
                 raise invalid(f"{self._where(line)}: {cell[:40]} is beyond float64")
-            if len(cell) >= _ROUNDED_DIGITS and math.isfinite(value) and _is_rounded(exact := Decimal(cell)):
+            if len(cell) < _ROUNDED_DIGITS or value == 0 or not math.isfinite(value):
+                continue  # 0 is never rounded; of exponents beyond its own, Decimal makes an error
+            if _is_rounded(exact := Decimal(cell)):
                 raise self._rounded(line, int(exact))
 
     def values(self) -> NDArray[Any]:
@@ -75,7 +77,7 @@ def _is_rounded(number: Decimal | int) -> bool:
     """Return whether a whole number is none that float64 has."""
     try:
         return int(number) == number and int(float(number)) != number
-    except (OverflowError, InvalidOperation):
+    except OverflowError:
         return True
 
 
