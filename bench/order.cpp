@@ -2,7 +2,7 @@
 // a sample; memory; and how well it mixes. No file is read: blocks are made up.
 //
 // bench_order [--rows 1000000000] [--blocks 1000000] [--files 1000] [--unequal] [--batch-size 512]
-//             [--samples 20000000]                                             prints one JSON object
+//             [--row-bytes 256] [--samples 20000000]                           prints one JSON object
 #include <malloc.h>
 
 #include <CLI/CLI.hpp>
@@ -28,7 +28,8 @@ using headrace::Sampler;
 using headrace::SampleRef;
 
 struct Options {
-  std::uint64_t rows = 1'000'000'000, blocks = 1'000'000, files = 1000, batch_size = 512, samples = 20'000'000;
+  std::uint64_t rows = 1'000'000'000, blocks = 1'000'000, files = 1000, batch_size = 512, row_bytes = 256,
+                samples = 20'000'000;
   bool unequal = false;
 };
 
@@ -119,16 +120,21 @@ void run(const Options& o) {
       [&] { result["table_seconds"] = seconds_of([&] { blocks = std::make_shared<BlockTable>(files_of(o)); }); });
   result["rows"] = blocks->num_rows();
   result["blocks"] = blocks->num_blocks();
-  const std::uint64_t row_bytes = 256;
-  const headrace::BlockShuffleShape shape = headrace::default_shuffle_shape(*blocks, o.batch_size, row_bytes);
-  result["mixed_rows"] = shape.mixed_blocks() * (blocks->num_rows() / blocks->num_blocks());
+  const auto shape = headrace::default_shuffle(*blocks, o.batch_size, o.row_bytes);
+  result["mixed_rows"] =
+      shape ? shape->mixed_blocks() * (blocks->num_rows() / blocks->num_blocks()) : blocks->num_rows();
   json orders = json::array();
   orders.push_back(measure(
-      "block", [&] { return headrace::make_block_shuffle(blocks, shape, 7); }, *blocks, o));
+      "block",
+      [&] {
+        return shape ? headrace::make_block_shuffle(blocks, *shape, 7) : headrace::make_global_shuffle(blocks, 7);
+      },
+      *blocks, o));
   orders.push_back(measure(
       "exact", [&] { return headrace::make_global_shuffle(blocks, 7); }, *blocks, o));
   orders.push_back(measure(
       "files", [&] { return headrace::make_sequential(blocks); }, *blocks, o));
+  result["order"] = shape ? headrace::block_order_text(*shape) : "exact";
   result["orders"] = orders;
   std::printf("%s\n", result.dump().c_str());
 }
@@ -143,6 +149,7 @@ int main(int argc, char** argv) {
   app.add_option("--blocks", options.blocks)->check(CLI::PositiveNumber);
   app.add_option("--files", options.files)->check(CLI::PositiveNumber);
   app.add_option("--batch-size", options.batch_size)->check(CLI::PositiveNumber);
+  app.add_option("--row-bytes", options.row_bytes)->check(CLI::PositiveNumber);
   app.add_option("--samples", options.samples)->check(CLI::PositiveNumber);
   app.add_flag("--unequal", options.unequal);
   CLI11_PARSE(app, argc, argv);

@@ -128,6 +128,20 @@ void register_decode_once(nb::class_<Report>& report) {
       });
 }
 
+void register_mixing(nb::class_<Report>& report) {
+  using Mixing = Report::Mixing;
+  nb::class_<Mixing>(report, "Mixing",
+                     "How well the order mixes: Deff, the variance of batch means over that of independent draws.")
+      .def_ro("deff_blocks", &Mixing::deff_blocks, "Deff of a label that is constant in each block: the worst case.")
+      .def_ro("deff_files", &Mixing::deff_files, "Deff of a label that is constant in each file.")
+      .def_ro("mixed_bytes", &Mixing::mixed_bytes, "Decoded bytes of the blocks that are mixed at any time.")
+      .def("__repr__", [](const Mixing& self) {
+        return "Report.Mixing(deff_blocks=" + std::to_string(self.deff_blocks) +
+               ", deff_files=" + std::to_string(self.deff_files) + ", mixed_bytes=" + std::to_string(self.mixed_bytes) +
+               ")";
+      });
+}
+
 void register_to_device(nb::class_<Report>& report) {
   using ToDevice = Report::ToDevice;
   nb::class_<ToDevice>(report, "ToDevice", "Copies of batches to a device.")
@@ -160,6 +174,7 @@ void register_report(nb::module_& m) {
   register_memory(report);
   register_row_sums(report);
   register_cache(report);
+  register_mixing(report);
   register_decode_once(report);
   register_to_device(report);
   report.def_ro("epochs_started", &Report::epochs_started, "Epochs that were started.")
@@ -203,6 +218,8 @@ void register_report(nb::module_& m) {
       .def_ro("stages", &Report::stages, "Where the time went, one Stage each.")
       .def_ro("memory", &Report::memory, "Memory, planned and measured.")
       .def_ro("cache", &Report::cache, "What is kept of decoded blocks.")
+      .def_ro("mixing", &Report::mixing,
+              "How well the order mixes; None if the data are not shuffled: file order, samplers, groups, mixtures.")
       .def_ro("decode_once", &Report::decode_once,
               "Settings that would decode every block once, if the memory is too small for the order; else None.")
       .def_ro("to_device", &Report::to_device, "Copies to a device; None where batches stay in the host's memory.")

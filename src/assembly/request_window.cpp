@@ -29,7 +29,9 @@ std::optional<std::uint64_t> RequestWindow::ahead_slots(const StepPlan& steps, c
     const bool waits = options.map->home_units() == SampleMap::HomeUnits::kByEpoch && slots >= options.span_slots;
     return waits ? kLeastAhead : std::max(slots / kDrawnShare, kLeastAhead);
   }
-  if (!steps.sampler().traits().local) return slots / kAheadShare;
+  // Where the window holds all of an epoch, units are complete before they are needed.
+  if (!steps.sampler().traits().local)
+    return slots >= options.span_slots ? std::nullopt : std::optional(slots / kAheadShare);
   return std::nullopt;
 }
 

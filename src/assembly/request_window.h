@@ -53,8 +53,9 @@ class RequestWindow {
     bool keep_samples = false;    ///< Deliver with each batch what it holds.
     /// What samples are made of; null: a sample is a row of a block.
     std::shared_ptr<const SampleMap> map = nullptr;
-    std::uint64_t span_slots = ~std::uint64_t{0};  ///< Slots over which the samples of a home are spread.
-    std::uint64_t seed = 0;                        ///< Keys what the map draws, with the epoch.
+    std::uint64_t span_slots =
+        ~std::uint64_t{0};     ///< Slots over which the samples of a unit, or of a home, are spread.
+    std::uint64_t seed = 0;    ///< Keys what the map draws, with the epoch.
     bool padded = false;       ///< Samples of ragged groups are filled up to the longest of their batch.
     Finishing finishing = {};  ///< Claimed like units, once everything of a batch is in place.
     /// What the hash of a row in its place weighs, see row_weight(); 0: rows in place are not checked.

@@ -47,8 +47,16 @@ class KeyedPermutation {
     return item;
   }
 
- private:
+  /// The grid, and the values of a round: of the half, a column in even rounds and a row in odd ones.
   static constexpr int kRounds = 6;
+  [[nodiscard]] std::uint64_t rows() const { return a_; }
+  [[nodiscard]] std::uint64_t columns() const { return b_; }
+  [[nodiscard]] Divisor::Parts divide(std::uint64_t position) const { return columns_.divide(position); }
+  [[nodiscard]] std::uint64_t round_value(int round, std::uint64_t half) const {
+    return mix(round, half, round % 2 == 0 ? a_ : b_);
+  }
+
+ private:
   static constexpr std::size_t kLanes = 4;
   __extension__ using uint128 = unsigned __int128;
 

@@ -3,8 +3,11 @@
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
+#include <algorithm>
 #include <cmath>
 #include <vector>
+
+#include "base/tabled_permutation.h"
 
 namespace headrace {
 namespace {
@@ -36,6 +39,20 @@ TEST(KeyedPermutation, IsABijectionAroundPowersOfTwoAndSquares) {
       expect_bijective(static_cast<std::uint64_t>((std::int64_t{1} << k) + d), RandomKey::of({3}));
   for (std::uint64_t root : {100u, 255u, 511u})
     for (std::uint64_t n = root * root - 1; n <= root * root + 1; ++n) expect_bijective(n, RandomKey::of({4}));
+}
+
+TEST(TabledPermutation, IsTheSameOrder) {
+  for (const std::uint64_t n : {1ul, 2ul, 3ul, 97ul, 4096ul, 65'537ul, 1'875'381ul, TabledPermutation::kMostItems,
+                                TabledPermutation::kMostItems + 1}) {
+    const KeyedPermutation computed(n, RandomKey::of({n}));
+    const TabledPermutation tabled(computed);
+    for (const std::uint64_t first : {std::uint64_t{0}, n / 2, n - std::min<std::uint64_t>(n, 1001)}) {
+      std::vector<std::uint64_t> wanted(std::min<std::uint64_t>(n - first, 1001)), items(wanted.size());
+      computed.fill(first, wanted);
+      tabled.fill(first, items);
+      ASSERT_EQ(items, wanted) << n << " from " << first;
+    }
+  }
 }
 
 TEST(KeyedPermutation, UndoesItselfForLargeN) {

@@ -25,27 +25,28 @@ BlockTable::BlockTable(const std::vector<FileBlocks>& files, std::shared_ptr<con
     max_block_rows_ = std::max(max_block_rows_, std::min(f.block_rows, f.rows));
   }
   starts_.push_back(at);
-  by_row_ = make_finder(starts_, &FileStart::first_row);
-  by_block_ = make_finder(starts_, &FileStart::first_block);
+  by_row_ = make_finder(files_.size(), [&](std::size_t f) { return starts_[f].first_row; });
+  by_block_ = make_finder(files_.size(), [&](std::size_t f) { return starts_[f].first_block; });
   max_stored_block_rows_ = max_block_rows_;
   if (chosen_) drop_empty_blocks();
 }
 
-/// Four buckets a file: most lie inside one.
-BlockTable::Finder BlockTable::make_finder(const std::vector<FileStart>& starts, std::uint64_t FileStart::*key) {
+/// Four buckets an item: most lie inside one.
+template <class Key>
+BlockTable::Finder BlockTable::make_finder(std::size_t num, Key key) {
   Finder finder;
-  const std::uint64_t total = starts.back().*key, wanted = 4 * starts.size();
+  const std::uint64_t total = key(num), wanted = 4 * (num + 1);
   while ((total >> finder.shift) > wanted) ++finder.shift;
-  std::uint32_t file = 0;
+  std::uint32_t item = 0;
   for (std::uint64_t bucket = 0; bucket <= total >> finder.shift; ++bucket) {
-    while (file + 2 < starts.size() && starts[file + 1].*key <= bucket << finder.shift) ++file;
-    finder.first_file.push_back(file);
+    while (item + 1 < num && key(item + 1) <= bucket << finder.shift) ++item;
+    finder.first.push_back(item);
   }
   return finder;
 }
 
 std::size_t BlockTable::file_of_block(std::uint64_t block) const {
-  std::size_t file = by_block_.first_file[block >> by_block_.shift];
+  std::size_t file = by_block_.first[block >> by_block_.shift];
   while (block >= starts_[file + 1].first_block) ++file;
   return file;
 }
@@ -61,12 +62,16 @@ void BlockTable::drop_empty_blocks() {
     const std::uint64_t first_stored = starts_[p.file].first_row + p.rows.first;
     const std::uint64_t first = (*chosen_)[end - rows], last = (*chosen_)[end - 1];
     chosen_blocks_.push_back(
-        {end - rows, static_cast<std::uint32_t>(b), static_cast<std::uint32_t>(rows),
-         last - first + 1 == rows ? static_cast<std::uint32_t>(first - first_stored) : ChosenBlock::kNoRun});
+        {end - rows, first_stored, static_cast<std::uint32_t>(b), static_cast<std::uint32_t>(rows),
+         last - first + 1 == rows ? static_cast<std::uint32_t>(first - first_stored) : ChosenBlock::kNoRun,
+         static_cast<std::uint32_t>(p.rows.count)});
     max_block_rows_ = std::max(max_block_rows_, rows);
     smallest = std::min(smallest, rows);
   }
   all_equal_ = chosen_blocks_.empty() || smallest == max_block_rows_;
+  by_chosen_ = make_finder(chosen_blocks_.size(), [&](std::size_t b) {
+    return b == chosen_blocks_.size() ? before : chosen_blocks_[b].first_row;
+  });
 }
 
 BlockTable BlockTable::of_files(std::size_t first_file, std::size_t num_files) const {
@@ -120,8 +125,17 @@ std::uint64_t BlockTable::first_row(std::uint64_t block) const {
 }
 
 BlockTable::RowPlace BlockTable::find_chosen(std::uint64_t row) const {
-  const auto after = std::ranges::upper_bound(chosen_blocks_, row, {}, &ChosenBlock::first_row);
-  const auto block = static_cast<std::uint64_t>(after - chosen_blocks_.begin()) - 1;
+  const std::uint64_t bucket = row >> by_chosen_.shift;
+  std::uint64_t block = by_chosen_.first[bucket];
+  const std::uint64_t last =
+      bucket + 1 < by_chosen_.first.size() ? by_chosen_.first[bucket + 1] : chosen_blocks_.size() - 1;
+  if (block < last) {  // blocks may differ much in length: many of them in one bucket
+    const auto begin = chosen_blocks_.begin() + static_cast<std::ptrdiff_t>(block) + 1;
+    const auto end = chosen_blocks_.begin() + static_cast<std::ptrdiff_t>(last) + 1;
+    const auto after =
+        std::upper_bound(begin, end, row, [](std::uint64_t r, const ChosenBlock& b) { return r < b.first_row; });
+    block = static_cast<std::uint64_t>(after - chosen_blocks_.begin()) - 1;
+  }
   const auto in_block = static_cast<std::uint32_t>(row - chosen_blocks_[block].first_row);
   return {block, in_block, chosen_blocks_[block].rows - in_block};
 }
@@ -130,16 +144,15 @@ std::uint32_t BlockTable::stored_row(std::uint64_t block, std::uint32_t row_in_b
   if (!chosen_) return row_in_block;
   const ChosenBlock& rows = chosen_blocks_[block];
   if (rows.run_start != ChosenBlock::kNoRun) return rows.run_start + row_in_block;
-  const RowRange stored = stored_rows(block);
-  const std::uint64_t i = rows.first_row + row_in_block;
-  return static_cast<std::uint32_t>(chosen_->within(i, stored.first, stored.end()) - stored.first);
+  const std::uint64_t i = rows.first_row + row_in_block, first = rows.first_stored_row;
+  return static_cast<std::uint32_t>(chosen_->within(i, first, first + rows.stored_rows) - first);
 }
 
 std::uint64_t BlockTable::memory_bytes() const {
   std::uint64_t ends = 0;
   for (const FileBlocks& f : files_) ends += f.ends.capacity() * sizeof(std::uint64_t);
   return ends + files_.capacity() * sizeof(FileBlocks) + starts_.capacity() * sizeof(FileStart) +
-         (by_row_.first_file.capacity() + by_block_.first_file.capacity()) * sizeof(std::uint32_t) +
+         (by_row_.first.capacity() + by_block_.first.capacity() + by_chosen_.first.capacity()) * sizeof(std::uint32_t) +
          chosen_blocks_.capacity() * sizeof(ChosenBlock) + (chosen_ ? chosen_->memory_bytes() : 0);
 }
 

@@ -22,7 +22,7 @@ struct RowRange {
 /// All blocks of a data set, file by file in order, rows ascending. 10^6 blocks in 10^5 files cost a few MB where a
 /// file's blocks have one length, except its last; where they differ (row groups), 8 bytes a block more.
 ///
-/// Where rows were chosen, the data set's rows are those, numbered anew; blocks without any are not there (24 bytes
+/// Where rows were chosen, the data set's rows are those, numbered anew; blocks without any are not there (48 bytes
 /// for each that is). place() tells of the stored rows, everything else counts chosen ones.
 class BlockTable {
  public:
@@ -84,7 +84,7 @@ class BlockTable {
   [[nodiscard]] Place stored_place(std::uint64_t stored_block) const;
   [[nodiscard]] RowPlace find_chosen(std::uint64_t row) const;
   [[nodiscard]] RowPlace find_stored(std::uint64_t row) const {
-    std::size_t file = by_row_.first_file[row >> by_row_.shift];
+    std::size_t file = by_row_.first[row >> by_row_.shift];
     file += row >= starts_[file + 1].first_row;  // a jump that cannot be guessed would cost more than the rest
     while (row >= starts_[file + 1].first_row) ++file;
     const FileStart& start = starts_[file];
@@ -102,12 +102,14 @@ class BlockTable {
     Divisor block_rows;
     bool differ = false;  // the file's blocks in length
   };
-  /// Files by what is before them: the file that holds item i is found from a table of `i >> shift`.
+  /// Files, or blocks, by what is before them: the one that holds item i is found from a table of `i >> shift`.
   struct Finder {
-    std::vector<std::uint32_t> first_file;  // of each bucket
+    std::vector<std::uint32_t> first;  // of each bucket
     int shift = 0;
   };
-  static Finder make_finder(const std::vector<FileStart>& starts, std::uint64_t FileStart::*key);
+  /// \param num  Of items, and one more at the end. \param key  Returns what is before one of them.
+  template <class Key>
+  static Finder make_finder(std::size_t num, Key key);
   [[nodiscard]] std::size_t file_of_block(std::uint64_t stored_block) const;
 
   std::vector<FileBlocks> files_;
@@ -119,11 +121,14 @@ class BlockTable {
   /// A block some of whose rows were chosen.
   struct ChosenBlock {
     static constexpr std::uint32_t kNoRun = ~std::uint32_t{0};
-    std::uint64_t first_row;  // of the data set: chosen rows before the block
+    std::uint64_t first_row;         // of the data set: chosen rows before the block
+    std::uint64_t first_stored_row;  // of all rows
     std::uint32_t stored_block, rows;
-    std::uint32_t run_start;  // stored row of the first, where the chosen ones follow each other; or kNoRun
+    std::uint32_t run_start;    // stored row of the first, where the chosen ones follow each other; or kNoRun
+    std::uint32_t stored_rows;  // of the block
   };
   std::vector<ChosenBlock> chosen_blocks_;
+  Finder by_chosen_;  // blocks by their first chosen row
 };
 
 }  // namespace headrace

@@ -49,6 +49,7 @@ class ByTokensOfEvents : public ::testing::Test {
 LoaderOptions options_of(Shuffle shuffle, std::uint32_t rank = 0, std::uint32_t world = 1, std::uint32_t lanes = 0) {
   return {.shuffle = shuffle,
           .seed = 3,
+          .shuffle_buffer = shuffle.mode() == Shuffle::kBlock ? ShuffleShape{4, 2, 0} : ShuffleShape{},
           .rank = rank,
           .world_size = world,
           .by_tokens = ByTokens{.tokens = kBudget, .lanes = lanes},
@@ -279,7 +280,7 @@ TEST_F(ByTokensOfEvents, TheLeastBudgetIsTheOneThatIsNamed) {
 TEST_F(ByTokensOfEvents, WhatCannotBeCutIsRefusedByName) {
   LoaderOptions options = options_of(true);
   EXPECT_NE(refusal(part("value"), options).find("no field is ragged"), std::string::npos);
-  options.shuffle = false;
+  options.shuffle = false, options.shuffle_buffer = {};
   options.sampler = std::make_shared<const SamplerChoice>(Listed{{1, 2, 3}, true, {}});
   EXPECT_NE(refusal(events(), options, ErrorCode::kUnsupported).find("lists rows"), std::string::npos);
   options.sampler = std::make_shared<const SamplerChoice>(OnlineSampler{3});

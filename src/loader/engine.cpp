@@ -59,7 +59,7 @@ RequestWindow::Options window_options(const SampleSource& source, const EnginePl
     return {.max_slots = plan.slots,
             .keep_samples = plan.delivers_row_ids || plan.padding || plan.delivers_valid,
             .map = mapped->map,
-            .span_slots = plan.visit_slots(),
+            .span_slots = plan.draws_samples() ? plan.visit_slots() : plan.steps->span_steps(),
             .seed = plan.seed,
             .padded = plan.padding != nullptr,
             .finishing = finishing,

@@ -152,7 +152,10 @@ void EngineManager::look_for_cache(PlanContext& context) {
 
 Result<EnginePlan> EngineManager::make_plan() {
   LoaderOptions resolved = options_;
-  if (shape_ != ShuffleShape{}) resolved.shuffle_buffer = shape_;
+  if (shuffle_ && shuffle_->exact)
+    resolved.shuffle = Shuffle::kExact;
+  else if (shuffle_)
+    resolved.shuffle_buffer = shuffle_->shape;
   PlanContext context;
   HEADRACE_ASSIGN(context.rank, choose_own_rank());
   context.cpus = own_cpus();
@@ -300,12 +303,12 @@ Status EngineManager::set_rows(std::uint64_t epoch, const ListedRows::List& list
   return made;
 }
 
-Status EngineManager::go_on_as(const ShuffleShape& shape, std::uint32_t lanes) {
-  const auto [shape_before, lanes_before] = std::pair(shape_, lanes_);
-  if (shape != ShuffleShape{}) shape_ = shape;
+Status EngineManager::go_on_as(const std::optional<ShuffleOrder>& shuffle, std::uint32_t lanes) {
+  const auto [shuffle_before, lanes_before] = std::pair(shuffle_, lanes_);
+  if (shuffle) shuffle_ = shuffle;
   if (lanes != 0) lanes_ = lanes;
   Status made = replan(Reason::kShape);
-  if (!made.ok()) shape_ = shape_before, lanes_ = lanes_before;
+  if (!made.ok()) shuffle_ = shuffle_before, lanes_ = lanes_before;
   return made;
 }
 
@@ -345,7 +348,7 @@ std::string_view to_string(EngineManager::Reason reason) {
     case Reason::kRows:
       return "the sampler lists another number of rows, or other batches";
     case Reason::kShape:
-      return "the loaded state has a shuffle of another shape";
+      return "the loaded state has another shuffle";
     case Reason::kWeights:
       return "the last step of the resumed epoch has fewer samples than there are ranks";
     case Reason::kPreload:

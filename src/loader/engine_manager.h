@@ -29,6 +29,7 @@
 #include "loader/coding_probe.h"
 #include "loader/consumer_gate.h"
 #include "loader/engine.h"
+#include "loader/position.h"
 
 namespace headrace {
 
@@ -120,9 +121,9 @@ class EngineManager final {
   Status set_rows(std::uint64_t epoch, const ListedRows::List& list);
   /// The rank that a framework knows. Takes effect with prepare().
   void set_framework_rank(RankShare share) { framework_rank_ = share; }
-  /// Go on with the shape of a state's block shuffle, and with the lanes of its steps; {} and 0: as they are. Errors:
-  /// of the plan; the engine is then as it was.
-  Status go_on_as(const ShuffleShape& shape, std::uint32_t lanes);
+  /// Go on with a state's shuffle, and with the lanes of its steps; nullopt and 0: as they are. Errors: of the plan;
+  /// the engine is then as it was.
+  Status go_on_as(const std::optional<ShuffleOrder>& shuffle, std::uint32_t lanes);
   /// Keep the number of lanes, whatever the number of ranks will be.
   void keep_lanes(std::uint32_t lanes) { lanes_ = lanes; }
   /// Deliver the field "_weight" from now on. Errors: of the plan; the engine is then as it was.
@@ -182,9 +183,9 @@ class EngineManager final {
   mutable DataIdentity identity_;
   std::shared_ptr<ListedRows> listed_;  ///< Rows of a sampler that is a list.
   const std::shared_ptr<MemoryBudget> budget_;
-  bool delivers_weights_ = false;  ///< Whatever follows from the options.
-  ShuffleShape shape_;             ///< Shape of a state that was loaded; as if it had been given.
-  std::uint32_t lanes_ = 0;        ///< Lanes of the steps of a state that was loaded; 0: none was.
+  bool delivers_weights_ = false;        ///< Whatever follows from the options.
+  std::optional<ShuffleOrder> shuffle_;  ///< Of a state that was loaded; as if it had been given.
+  std::uint32_t lanes_ = 0;              ///< Lanes of the steps of a state that was loaded; 0: none was.
   std::optional<RankShare> framework_rank_;
   std::optional<Label> label_;                   ///< Label for a sampler that needs one.
   std::shared_ptr<const TokenLengths> lengths_;  ///< Lengths of samples, of a loader with a token budget.

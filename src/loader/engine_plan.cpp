@@ -35,7 +35,7 @@ std::string EnginePlan::order_text() const {
         classes, classes == 1 ? "" : "es", volumes, plural(volumes));
   if (const VisitStarts* const visits = boxes->visits())
     text += fmt::format("; in visits of {} patches near each other, {} visits at a time", visits->visit().num_boxes(),
-                        shape.mixed_blocks());
+                        shape ? shape->mixed_blocks() : 1);
   return text;
 }
 
@@ -49,7 +49,13 @@ double EnginePlan::expected_decodes() const {
 double EnginePlan::decodes_over_ranks() const {
   constexpr std::uint64_t kMostLooks = 1 << 20;  // 50 ns each
   const std::uint64_t num_blocks = blocks->num_blocks(), world = share.world_size;
-  if (world == 1 || !sampler->traits().local || num_blocks == 0) return world == 1 ? 1 : 0;
+  if (world == 1 || num_blocks == 0) return 1;
+  if (is_shuffled && !shape) {  // a rank has no row of a block of n with probability (1 - 1 / world)^n
+    const auto ranks = static_cast<double>(world);
+    const double rows = static_cast<double>(blocks->num_rows()) / static_cast<double>(num_blocks);
+    return ranks * (1 - std::pow(1 - 1 / ranks, rows));
+  }
+  if (!sampler->traits().local) return 0;
   const std::uint64_t stride = num_blocks * world / kMostLooks + 1;
   std::uint64_t decodes = 0, looks = 0;
   for (std::uint32_t r = 0; r < world; ++r) {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "assembly/block_layout.h"
@@ -47,7 +48,8 @@ struct MemoryRoom {
 struct EnginePlan {
   BlockLayout layout;                        ///< How rows decode together; empty for mapped samples.
   std::shared_ptr<const BlockTable> blocks;  ///< What the order shuffles.
-  BlockShuffleShape shape;                   ///< Shape of the block shuffle.
+  std::optional<BlockShuffleShape> shape;    ///< Shape of the block shuffle; nullopt: it is another order.
+  bool is_shuffled = false;                  ///< The order is that block shuffle, or one permutation of all samples.
   std::shared_ptr<const Sampler> sampler;
   std::shared_ptr<const StepPlan> steps;
   std::shared_ptr<const BudgetSteps> budget;    ///< The steps, where they are those of a token budget; else null.
@@ -104,7 +106,7 @@ struct EnginePlan {
   [[nodiscard]] bool draws_samples() const { return boxes && boxes->drawn(); }
   /// Return the slots over which the samples of a home are spread, where each is a visit, and a tenth more.
   [[nodiscard]] std::uint64_t visit_slots() const {
-    const std::uint64_t mixed = shape.mixed_blocks() * blocks->max_block_rows();
+    const std::uint64_t mixed = (shape ? shape->mixed_blocks() : 1) * blocks->max_block_rows();
     return mixed * 11 / 10 / std::max<std::uint64_t>(global_batch, 1) + 2;
   }
   /// Return the order in words.

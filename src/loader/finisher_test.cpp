@@ -165,6 +165,7 @@ TEST(Finisher, MappedSamplesAtAnyThreadsAndBudgetAreTheSame) {
     settings.finishing = {*rc::gen::inRange<std::uint32_t>(0, 5), *rc::gen::arbitrary<bool>()};
     const Dataset data = finished(*events.data, settings);
     LoaderOptions options{.batch_size = *rc::gen::inRange<std::uint64_t>(1, 20), .shuffle = true, .threads = 2};
+    options.shuffle_buffer = *rc::gen::element(ShuffleShape{}, ShuffleShape{2, 2, 0}, ShuffleShape{8, 1, 0});
     Loader easy(data, options);
     std::vector<Copy> want;
     std::vector<std::string> states{easy.state()};

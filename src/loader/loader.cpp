@@ -338,6 +338,9 @@ Report Loader::report() const {
 std::optional<SmallBudget> Loader::Impl::small_budget(const std::shared_ptr<const Engine>& engine) const {
   return small_budgets->judge(engine, dataset().impl()->source, options(), manager->label());
 }
+std::optional<Mixing> Loader::Impl::mixing(const std::shared_ptr<const Engine>& engine) const {
+  return mixings->of(engine, dataset().impl()->source.sample_bytes());
+}
 std::uint64_t Loader::held_over_bytes() const {
   return impl_->manager->totals().peak_held_over_bytes;
 }

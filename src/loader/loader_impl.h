@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/log_histogram.h"
 #include "loader/engine_manager.h"
+#include "loader/mixing.h"
 #include "loader/position.h"
 #include "loader/small_budget.h"
 #include "storage/touched_files.h"
@@ -108,6 +109,7 @@ struct Loader::Impl {
                                                                   ///< in "_weight" alone, so in their number.
   std::shared_ptr<ConsumerState> consumer = std::make_shared<ConsumerState>();
   std::shared_ptr<SmallBudgetMemo> small_budgets = std::make_shared<SmallBudgetMemo>();
+  std::shared_ptr<MixingMemo> mixings = std::make_shared<MixingMemo>();
 
   [[nodiscard]] std::shared_ptr<Engine> engine() const { return manager->engine(); }
   [[nodiscard]] const Dataset& dataset() const { return manager->dataset(); }
@@ -118,9 +120,9 @@ struct Loader::Impl {
   /// A state that fits, what it goes on with that this loader has otherwise, and the rows that were given with it.
   struct Fitting {
     LoaderState state;
-    ShuffleShape other_shape;       // {}: the loader's own
-    std::uint32_t other_lanes = 0;  // 0: the loader's own
-    ListedRows::List list;          // without rows: none
+    std::optional<ShuffleOrder> other_shuffle;  // nullopt: the loader's own
+    std::uint32_t other_lanes = 0;              // 0: the loader's own
+    ListedRows::List list;                      // without rows: none
   };
   using Progress = std::function<bool(std::uint64_t, std::uint64_t)>;
   std::shared_ptr<Engine> start_preload(const std::shared_ptr<void>& alive, const Progress& progress);
@@ -129,6 +131,8 @@ struct Loader::Impl {
   [[nodiscard]] Fitting fit(const std::string& json, const ResumeOptions& options, bool rows_follow) const;
   /// Return what would decode every block once; nullopt: the plan of `engine` does.
   [[nodiscard]] std::optional<SmallBudget> small_budget(const std::shared_ptr<const Engine>& engine) const;
+  /// Return how well the order of `engine` mixes; nullopt: it is no shuffle.
+  [[nodiscard]] std::optional<Mixing> mixing(const std::shared_ptr<const Engine>& engine) const;
   /// Return the notices, among them those of files of the data set that were touched meanwhile.
   [[nodiscard]] const Notices& notices() const;
   mutable std::atomic<std::uint64_t> touched_seen{num_touched()};  // of the process's list

@@ -108,6 +108,7 @@ TEST(Loader, ChunksOfAFileMayDifferInLength) {
     for (const FileLayout& file : data.impl()->layout.files)
       RC_ASSERT(file.roles == (std::vector{ArrayRole::kAligned, ArrayRole::kStraddling}));
     LoaderOptions options{.batch_size = *rc::gen::inRange<std::uint64_t>(1, 40), .shuffle = true, .threads = 2};
+    options.shuffle_buffer = *rc::gen::element(ShuffleShape{}, ShuffleShape{3, 2, 0}, ShuffleShape{48, 1, 0});
     options.cache.mode = *rc::gen::element(CacheChoice::kNone, CacheChoice::kRam);
     Loader loader(data, options);
     for (int epoch = 0; epoch < 2; ++epoch) {
@@ -130,12 +131,16 @@ TEST(Loader, DecodesEveryChunkOnceWhenMemoryAllowsAndSaysSo) {
   const Dataset data = fake_dataset({1024, 1024}, {{100, 32}, {2000, 32}}, faults);
   LoaderOptions options{.batch_size = 64, .shuffle = true, .threads = 2};
   options.cache.mode = CacheChoice::kNone;  // else what is read ahead of the next epoch comes from memory
-  Loader loader(data, options);
-  delivered_rows(loader, 1);
-  loader.close();
-  EXPECT_GE(faults->decodes, 128u);
-  EXPECT_DOUBLE_EQ(loader.report().read_amplification, 1.0);
-  EXPECT_NE(loader.report().text().find("read amplification 1.000"), std::string::npos);
+  for (const ShuffleShape& shape : {ShuffleShape{}, ShuffleShape{16, 1, 0}, ShuffleShape{4, 4, 0}}) {
+    options.shuffle_buffer = shape;
+    faults->decodes = 0;
+    Loader loader(data, options);
+    delivered_rows(loader, 1);
+    loader.close();
+    EXPECT_GE(faults->decodes, 128u);
+    EXPECT_DOUBLE_EQ(loader.report().read_amplification, 1.0);
+    EXPECT_NE(loader.report().text().find("read amplification 1.000"), std::string::npos);
+  }
 }
 
 TEST(Loader, WhatComesFromMemoryCountsAsNeededInEveryTier) {
@@ -223,7 +228,7 @@ TEST(Loader, TheSmallestBudgetIsExact) {
 
 TEST(Loader, ABadChunkIsRaisedAtTheFirstBatchThatHoldsIt) {
   const Dataset good = fake_dataset({600}, {{300, 20}, {10, 20}});
-  LoaderOptions options{.batch_size = 32, .shuffle = true, .seed = 3};
+  LoaderOptions options{.batch_size = 32, .shuffle = true, .seed = 3, .shuffle_buffer = {2, 2, 0}};
   Loader reference(good, options);
   const auto batches = delivered_rows(reference, 1);
   const auto in_bad_chunk = [](std::uint64_t row) { return row / 20 == 17; };

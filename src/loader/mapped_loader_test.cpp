@@ -141,6 +141,7 @@ TEST(MappedLoader, RanksGetTheSamplesOfOneProcess) {
   const Events events(heavy_tailed(200, 7));
   const auto numbers = [&](LoaderOptions options) {
     options.global_batch_size = 12, options.shuffle = true, options.threads = 2;
+    options.shuffle_buffer = {4, 1, 0};
     Loader loader(*events.data, options);
     std::vector<std::vector<std::uint64_t>> steps;
     for (const Batch& batch : loader) steps.push_back(checked_events(events, batch));

@@ -11,6 +11,7 @@
 #include "base/philox.h"
 #include "dataset/refuse.h"
 #include "loader/group_choice.h"
+#include "loader/mixing.h"
 #include "loader/option_rules.h"
 #include "order/cut_steps.h"
 #include "order/fixed_steps.h"
@@ -113,14 +114,27 @@ Status check_sampler_of_budget(const LoaderOptions& options) {
           .with_hint("Use shuffle=, Weighted or Balanced, or batch_size= with this sampler."));
 }
 
-BlockShuffleShape resolve_shape(const LoaderOptions& options, const BlockTable& blocks, std::uint64_t global_batch,
-                                std::uint64_t row_bytes, bool visits = false) {
+/// \param share  Of what may be mixed, that is left to these rows. \return  Nullopt: one permutation of all rows.
+std::optional<BlockShuffleShape> resolve_shape(const LoaderOptions& options, const BlockTable& blocks,
+                                               std::uint64_t global_batch, std::uint64_t row_bytes, double share = 1) {
   const ShuffleShape& asked = options.shuffle_buffer;
-  if (visits && (asked == ShuffleShape{} || asked.bytes != 0))
+  if (asked == ShuffleShape{}) return default_shuffle(blocks, global_batch, row_bytes, share);
+  if (asked.bytes == 0) return BlockShuffleShape{asked.streams, asked.pool_blocks};
+  const auto bytes = static_cast<std::uint64_t>(share * static_cast<double>(asked.bytes));
+  return shuffle_shape_of_bytes(blocks, std::max<std::uint64_t>(bytes, 1), row_bytes, global_batch);
+}
+
+BlockShuffleShape resolve_visits(const LoaderOptions& options, const BlockTable& blocks, std::uint64_t global_batch,
+                                 std::uint64_t row_bytes) {
+  const ShuffleShape& asked = options.shuffle_buffer;
+  if (asked == ShuffleShape{} || asked.bytes != 0)
     return visit_shuffle_shape(blocks, global_batch, row_bytes, asked.bytes);
-  if (asked == ShuffleShape{}) return default_shuffle_shape(blocks, global_batch, row_bytes);
-  if (asked.bytes != 0) return shuffle_shape_of_bytes(blocks, asked.bytes, row_bytes);
   return BlockShuffleShape{asked.streams, asked.pool_blocks};
+}
+
+std::shared_ptr<const Sampler> make_shuffle(const std::shared_ptr<const BlockTable>& blocks,
+                                            std::optional<BlockShuffleShape> shape, std::uint64_t seed) {
+  return shape ? make_block_shuffle(blocks, *shape, seed) : make_global_shuffle(blocks, seed);
 }
 
 /// The parts of a mixture, each in the order that `shuffle` says.
@@ -139,13 +153,9 @@ std::shared_ptr<const Sampler> make_mixed(const SourceMixture& mixture, const Bl
         made.sampler = make_sequential(table);
         break;
       case Shuffle::kBlock: {
-        LoaderOptions own = options;
-        if (own.shuffle_buffer.bytes > 0)
-          own.shuffle_buffer.bytes = std::max<std::uint64_t>(
-              static_cast<std::uint64_t>(static_cast<double>(own.shuffle_buffer.bytes) * part.weight), 1);
         const auto batch = static_cast<std::uint64_t>(static_cast<double>(global_batch) * part.weight);
-        const BlockShuffleShape shape = resolve_shape(own, *table, std::max<std::uint64_t>(batch, 1), row_bytes);
-        made.sampler = make_block_shuffle(table, shape, seed);
+        made.sampler = make_shuffle(
+            table, resolve_shape(options, *table, std::max<std::uint64_t>(batch, 1), row_bytes, part.weight), seed);
         break;
       }
       case Shuffle::kExact:
@@ -301,16 +311,17 @@ Status plan_order(const SampleSource& source, const LoaderOptions& options, cons
   plan.delivers_row_ids = options.provenance;
   plan.seed = options.seed;
   const bool visits = plan.boxes && plan.boxes->visits();
-  plan.shape = resolve_shape(options, *blocks, global_batch, row_bytes, visits);
   if (source.mixture()) {
     plan.sampler = make_mixed(*source.mixture(), *blocks, options, global_batch, row_bytes);
   } else if (!plan.sampler) {
     // Draws are as good in one order as in another; those of a visit come in different batches, shuffled or not.
     Shuffle::Mode mode = options.shuffle.mode();
     if (plan.draws_samples()) mode = visits ? Shuffle::kBlock : Shuffle::kNone;
-    plan.sampler = mode == Shuffle::kBlock   ? make_block_shuffle(blocks, plan.shape, options.seed)
-                   : mode == Shuffle::kExact ? make_global_shuffle(blocks, options.seed)
-                                             : make_sequential(blocks);
+    if (mode == Shuffle::kBlock)
+      plan.shape = visits ? resolve_visits(options, *blocks, global_batch, row_bytes)
+                          : resolve_shape(options, *blocks, global_batch, row_bytes);
+    plan.sampler = mode == Shuffle::kNone ? make_sequential(blocks) : make_shuffle(blocks, plan.shape, options.seed);
+    plan.is_shuffled = mode != Shuffle::kNone && !plan.draws_samples();
   }
   if (options.by_tokens) {
     HEADRACE_ASSIGN(plan.budget, make_budget_steps(plan, options, plan.sampler, lanes));
@@ -334,6 +345,9 @@ Status plan_order(const SampleSource& source, const LoaderOptions& options, cons
                     "number of ranks that divides them",
                     lanes, plan.share.world_size));
 
+  if (plan.is_shuffled && plan.shape && options.shuffle_buffer == ShuffleShape{})
+    if (std::string warning = mixing_warning(*plan.shape, *blocks, global_batch, row_bytes); !warning.empty())
+      plan.warnings.push_back(std::move(warning));
   const std::uint64_t buffer_bytes = options.shuffle_buffer.bytes;
   if (options.shuffle.mode() == Shuffle::kBlock && buffer_bytes != 0 && buffer_bytes < global_batch * row_bytes)
     plan.warnings.push_back(fmt::format(
@@ -341,13 +355,12 @@ Status plan_order(const SampleSource& source, const LoaderOptions& options, cons
         "samples would be shuffle_buffer={2}; without shuffle_buffer= it is as large as good mixing needs",
         buffer_bytes, format_bytes(global_batch * row_bytes), buffer_bytes * row_bytes));
 
-  const std::uint64_t stream_rows = samples / std::max<std::uint64_t>(plan.shape.streams, 1);
-  if (options.shuffle.mode() == Shuffle::kBlock && !source.mixture() && !plan.draws_samples() &&
-      plan.shape.streams > 1 && blocks->max_block_rows() > stream_rows)
+  const std::uint64_t stream_rows = plan.shape ? samples / std::max<std::uint64_t>(plan.shape->streams, 1) : samples;
+  if (plan.shape && !plan.draws_samples() && plan.shape->streams > 1 && blocks->max_block_rows() > stream_rows)
     plan.warnings.push_back(
         fmt::format("the largest block has {} rows and a stream only {}: such a block is spread over several streams "
                     "and read for each; use smaller chunks, or shuffle_buffer= with fewer than {} streams",
-                    blocks->max_block_rows(), stream_rows, plan.shape.streams));
+                    blocks->max_block_rows(), stream_rows, plan.shape->streams));
   return {};
 }
 

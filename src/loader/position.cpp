@@ -8,6 +8,7 @@
 
 #include "base/read_json.h"
 #include "dataset/refuse.h"
+#include "order/sampler.h"
 
 namespace headrace {
 namespace {
@@ -93,6 +94,13 @@ Status check_state(const LoaderState& state, const LoaderState& here, bool accep
   if (state.data.rows != here.data.rows)
     return differs("the data (lengths of the files, their chunks, the fields, transforms)", state.data.text(),
                    here.data.text(), files);
+  if (state.order != here.order && state.order.starts_with("block "))
+    return refuse(
+        fmt::format("the state's order is '{}', the shuffle of headrace's versions before 0.1.0; this version "
+                    "shuffles otherwise ({})",
+                    state.order, here.order),
+        "Finish that epoch with the version that wrote the state, or go on from the beginning of an epoch with "
+        "set_epoch().");
   if (state.order != here.order)
     return differs("the order", state.order, here.order, "Make the loader with the same shuffle= or sampler=.");
   if (state.steps != here.steps)
@@ -110,20 +118,21 @@ Status check_state(const LoaderState& state, const LoaderState& here, bool accep
   return {};
 }
 
-ShuffleShape shape_of(const std::string& order) {
-  constexpr std::string_view kPrefix = "block ";
-  if (!order.starts_with(kPrefix)) return {};
+std::optional<ShuffleOrder> shuffle_of(const std::string& order) {
+  if (order == "exact") return ShuffleOrder{true, {}};
+  constexpr std::string_view kPrefix = "mix ";
+  if (!order.starts_with(kPrefix)) return std::nullopt;
   ShuffleShape shape;
   const char* const end = order.data() + order.size();
   const auto streams = std::from_chars(order.data() + kPrefix.size(), end, shape.streams);
-  if (streams.ec != std::errc() || streams.ptr == end || *streams.ptr != 'x') return {};
+  if (streams.ec != std::errc() || streams.ptr == end || *streams.ptr != 'x') return std::nullopt;
   const auto pool = std::from_chars(streams.ptr + 1, end, shape.pool_blocks);
-  if (pool.ec != std::errc() || pool.ptr != end) return {};
+  if (pool.ec != std::errc() || pool.ptr != end) return std::nullopt;
   // A state is foreign bytes, and a stream is memory: more than any loader would have is no shape.
   const bool is_usable = shape.streams >= 1 && shape.streams <= kStateStreams && shape.pool_blocks >= 1 &&
                          shape.pool_blocks <= kStatePoolBlocks &&
-                         order == fmt::format("block {}x{}", shape.streams, shape.pool_blocks);  // not "08x4"
-  return is_usable ? shape : ShuffleShape{};
+                         order == block_order_text({shape.streams, shape.pool_blocks});  // not "08x4"
+  return is_usable ? std::optional(ShuffleOrder{false, shape}) : std::nullopt;
 }
 
 std::uint32_t lanes_of(const std::string& steps) {

@@ -4,6 +4,7 @@
 #include <headrace/loader/loader.h>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "base/result.h"
@@ -40,8 +41,14 @@ Result<LoaderState> parse_state(const std::string& json);
 /// anything.
 Status check_state(const LoaderState& state, const LoaderState& here, bool accept_changed_data = false);
 
-/// "block 64x4" → {64, 4}; {0, 0} for other orders, and for shapes that no loader would have.
-ShuffleShape shape_of(const std::string& order);
+/// How shuffle=True mixes: what follows from the data and the global batch, unless a state brings it.
+struct ShuffleOrder {
+  bool exact = false;  ///< One permutation of all rows; else a block shuffle of that shape.
+  ShuffleShape shape;
+  friend bool operator==(const ShuffleOrder&, const ShuffleOrder&) = default;
+};
+/// "mix 64x4" → {64, 4}, and "exact"; nullopt for other orders, and for shapes that no loader would have.
+std::optional<ShuffleOrder> shuffle_of(const std::string& order);
 /// "tokens 100 deal lanes 4 …" → 4; 0 for steps of other kinds.
 std::uint32_t lanes_of(const std::string& steps);
 

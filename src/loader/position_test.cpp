@@ -8,7 +8,7 @@ namespace headrace {
 namespace {
 
 TEST(Position, WhatIsWrittenIsReadTheSame) {
-  const LoaderState state{{1, 2, 3, 4}, 245, "block 64x4", "tokens \"100\"", 7, 20, {3, 40}};
+  const LoaderState state{{1, 2, 3, 4}, 245, "mix 64x4", "tokens \"100\"", 7, 20, {3, 40}};
   const auto read = parse_state(state.json());
   ASSERT_TRUE(read.ok()) << read.error().what();
   EXPECT_EQ(read->json(), state.json());
@@ -17,10 +17,11 @@ TEST(Position, WhatIsWrittenIsReadTheSame) {
 }
 
 TEST(Position, ShapesThatNoLoaderWouldHaveAreNone) {
-  EXPECT_EQ(shape_of("block 64x4"), (ShuffleShape{64, 4, 0}));
-  for (const char* order : {"block 0x4", "block 4x0", "block 4294967295x1", "block 1x4294967295", "block 99999999999x1",
-                            "block 4x4 ", "block 08x4", "block x4", "block -1x4", "block 4", "exact"})
-    EXPECT_EQ(shape_of(order), ShuffleShape{}) << order;
+  EXPECT_EQ(shuffle_of("mix 64x4"), (ShuffleOrder{false, {64, 4, 0}}));
+  EXPECT_EQ(shuffle_of("exact"), (ShuffleOrder{true, {}}));
+  for (const char* order : {"mix 0x4", "mix 4x0", "mix 4294967295x1", "mix 1x4294967295", "mix 99999999999x1",
+                            "mix 4x4 ", "mix 08x4", "mix x4", "mix -1x4", "mix 4", "block 64x4", "files"})
+    EXPECT_EQ(shuffle_of(order), std::nullopt) << order;
 }
 
 }  // namespace

@@ -237,6 +237,7 @@ std::string Report::text() const {
                        : "",
                    slow_path_chunks ? fmt::format(", {} of them one at a time", slow_path_chunks) : ""));
   for (const std::string& s : slow_fields) line("", "one at a time: " + s);
+  if (mixing) line("MIXING", mixing_summary({mixing->deff_blocks, mixing->deff_files, mixing->mixed_bytes}));
   if (cache.kind != "nothing") {
     line("CACHE",
          fmt::format("{}{}: {} of {} blocks, {} of {}; {} hits, {} misses", cache.kind,
@@ -334,6 +335,10 @@ std::string Report::json() const {
       {"bytes", cache.bytes},       {"blocks", cache.blocks},          {"all_blocks", cache.all_blocks},
       {"hits", cache.hits},         {"misses", cache.misses},          {"coded_share", cache.coded_share},
       {"complete", cache.complete}, {"epochs_left", cache.epochs_left}};
+  j["mixing"] = nullptr;
+  if (mixing)
+    j["mixing"] = {
+        {"deff_blocks", mixing->deff_blocks}, {"deff_files", mixing->deff_files}, {"mixed_bytes", mixing->mixed_bytes}};
   j["decode_once"] = nullptr;
   if (decode_once)
     j["decode_once"] = {{"shuffle_buffer_bytes", decode_once->shuffle_buffer_bytes},

@@ -45,8 +45,10 @@ std::uint32_t find_other_lanes(const EnginePlan& plan, const LoaderOptions& opti
   const std::uint32_t lanes = lanes_of(fitting.state.steps);
   if (!plan.budget || options.by_tokens->lanes != 0 || lanes == 0 || lanes == plan.budget->options().lanes) return 0;
   std::shared_ptr<const Sampler> order = plan.sampler;
-  if (const ShuffleShape& shape = fitting.other_shape; shape != ShuffleShape{})
-    order = make_block_shuffle(plan.blocks, {shape.streams, shape.pool_blocks}, options.seed);
+  if (const std::optional<ShuffleOrder>& other = fitting.other_shuffle)
+    order = other->exact
+                ? make_global_shuffle(plan.blocks, options.seed)
+                : make_block_shuffle(plan.blocks, {other->shape.streams, other->shape.pool_blocks}, options.seed);
   const auto steps = make_budget_steps(plan, options, std::move(order), lanes);
   if (!steps.ok()) return 0;
   here.steps = (*steps)->identity();
@@ -56,7 +58,7 @@ std::uint32_t find_other_lanes(const EnginePlan& plan, const LoaderOptions& opti
 }  // namespace
 
 Loader::Impl::Fitting Loader::Impl::fit(const std::string& json, const ResumeOptions& options, bool rows_follow) const {
-  Fitting made{parse_state(json).value(), {}, 0, {}};
+  Fitting made{parse_state(json).value(), std::nullopt, 0, {}};
   const LoaderState& state = made.state;
   const std::shared_ptr<const Engine> held = engine();
   const EnginePlan& plan = held->plan();
@@ -71,12 +73,12 @@ Loader::Impl::Fitting Loader::Impl::fit(const std::string& json, const ResumeOpt
     here.rows = state.rows;
     if (state.order.starts_with("listed")) here.order = state.order;
   }
-  // The block shuffle's shape follows from the global batch: another world size goes on with the shape of the state.
-  const ShuffleShape asked = this->options().shuffle_buffer, taken = shape_of(state.order);
-  if (asked == ShuffleShape{} && taken != ShuffleShape{} && shape_of(here.order) != ShuffleShape{} &&
-      state.order != here.order && state.global_batch != here.global_batch) {
-    here.order = state.order;
-    made.other_shape = taken;
+  // What shuffle=True does follows from the global batch: another world size goes on with what the state has.
+  const bool follows = this->options().shuffle.mode() == Shuffle::kBlock &&
+                       this->options().shuffle_buffer == ShuffleShape{} && shuffle_of(here.order).has_value();
+  if (follows && state.order != here.order && state.global_batch != here.global_batch) {
+    made.other_shuffle = shuffle_of(state.order);
+    if (made.other_shuffle) here.order = state.order;
   }
   made.other_lanes = find_other_lanes(plan, this->options(), made, here);
   if (Status fits = headrace::check_state(state, here, options.accept_changed_data); !fits.ok()) {
@@ -99,10 +101,10 @@ void Loader::load_state(const std::string& json, const ResumeOptions& options) {
   m.check_process();
   const EngineManager::Busy busy(*m.manager);
   m.manager->follow_rank().value();  // orders and steps follow from the number of ranks
-  const auto [state, other_shape, other_lanes, list] = m.fit(json, options, false);
+  const auto [state, other_shuffle, other_lanes, list] = m.fit(json, options, false);
   if (list.rows) m.manager->set_rows(state.position.epoch, list).value();
-  const bool others = other_shape != ShuffleShape{} || other_lanes != 0;
-  if (others) m.manager->go_on_as(other_shape, other_lanes).value();
+  const bool others = other_shuffle || other_lanes != 0;
+  if (others) m.manager->go_on_as(other_shuffle, other_lanes).value();
   const std::shared_ptr<const Engine> held = m.engine();
   const EnginePlan& plan = held->plan();
   if (plan.budget) m.manager->keep_lanes(plan.budget->options().lanes);

@@ -4,6 +4,7 @@
 #include <rapidcheck.h>
 
 #include <algorithm>
+#include <tuple>
 
 #include "dataset/testing/fake_source.h"
 
@@ -168,7 +169,8 @@ TEST(Resume, AtEveryStepForWorldsOfOneToEightThreeTimesInARow) {
   constexpr std::uint64_t kBatch = 840;  // a multiple of every world size
   const Dataset data = fake_dataset({2500, 900, 2301}, {{4, 16}, {3, 64}});
   for (const Shuffle shuffle : {Shuffle::kNone, Shuffle::kBlock, Shuffle::kExact}) {
-    const LoaderOptions options{.global_batch_size = kBatch, .shuffle = shuffle, .seed = 3};
+    LoaderOptions options{.global_batch_size = kBatch, .shuffle = shuffle, .seed = 3};
+    if (shuffle.mode() == Shuffle::kBlock) options.shuffle_buffer = {24, 2, 0};
     Loader reference(data, options);
     const auto want = one_epoch(reference);
     ASSERT_EQ(want.size(), 7u);
@@ -201,6 +203,45 @@ TEST(Resume, AnotherBatchSizeGoesOnAtTheSameSample) {
     std::sort(seen.begin(), seen.end());
     ASSERT_EQ(seen.size(), data.size());
     for (std::uint64_t i = 0; i < seen.size(); ++i) ASSERT_EQ(seen[i], i);
+  }
+}
+
+TEST(Resume, AnotherBatchSizeGoesOnWithTheShuffleOfTheState) {
+  const Dataset data = fake_dataset({4100}, {{16'384, 16}});  // 256 MiB and a little, in blocks of a mebibyte
+  for (const auto& [first_batch, second_batch, order] :
+       {std::tuple(64, 300, "\"mix 256x1\""), std::tuple(300, 64, "\"exact\"")}) {
+    Loader first(data, {.batch_size = static_cast<std::uint64_t>(first_batch), .shuffle = true});
+    Loader::Epoch epoch = first.epoch();
+    std::vector<std::uint64_t> seen;
+    for (int i = 0; i < 3; ++i) {
+      const auto rows = rows_of(*epoch.next());
+      seen.insert(seen.end(), rows.begin(), rows.end());
+    }
+    const std::string state = first.state();
+    ASSERT_NE(state.find(order), std::string::npos) << state;
+    Loader second(data, {.batch_size = static_cast<std::uint64_t>(second_batch), .shuffle = true});
+    ASSERT_EQ(second.state().find(order), std::string::npos) << second.state();
+    second.load_state(state);
+    EXPECT_NE(second.state().find(order), std::string::npos) << second.state();
+    for (const auto& batch : one_epoch(second)) seen.insert(seen.end(), batch.begin(), batch.end());
+    std::ranges::sort(seen);
+    ASSERT_EQ(seen.size(), data.size());
+    for (std::uint64_t i = 0; i < seen.size(); ++i) ASSERT_EQ(seen[i], i);
+  }
+}
+
+TEST(Resume, TheShuffleOfOlderVersionsIsRefusedByName) {
+  const Dataset data = data_to_resume();
+  Loader loader(data, {.batch_size = 20, .shuffle = true});
+  std::string state = loader.state();
+  state.replace(state.find("\"exact\""), 7, "\"block 4x4\"");
+  try {
+    loader.load_state(state);
+    FAIL() << "the state was taken";
+  } catch (const Error& e) {
+    EXPECT_NE(std::string(e.what()).find("block 4x4"), std::string::npos) << e.what();
+    EXPECT_NE(std::string(e.what()).find("before 0.1.0"), std::string::npos) << e.what();
+    EXPECT_NE(e.hint().find("version"), std::string::npos) << e.hint();
   }
 }
 

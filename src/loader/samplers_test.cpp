@@ -173,7 +173,9 @@ TEST(Samplers, WhatAnOrderHoldsIsPartOfTheBudget) {
   options.cache.mode = CacheChoice::kNone;
   const std::uint64_t in_order = smallest_budget(data, options);
   options.shuffle = true;
+  options.shuffle_buffer = {1, 500, 0};
   const std::uint64_t shuffled = smallest_budget(data, options);
+  options.shuffle_buffer = {};
   EXPECT_GE(shuffled, in_order + 2 * RowPool::kListedRows - kExactTo);  // one pool of all rows, too large to be listed
   options.shuffle = false;
   options.sampler = std::make_shared<const SamplerChoice>(Weighted{std::vector<double>(kRows, 1.0), true, 100});

@@ -126,8 +126,11 @@ class Trials {
 }  // namespace
 
 LoaderOptions with_planned_shape(LoaderOptions options, const SampleSource& source, const EnginePlan& plan) {
-  if (options.shuffle.mode() == Shuffle::kBlock && !source.mixture())
-    options.shuffle_buffer = {plan.shape.streams, plan.shape.pool_blocks, 0};
+  if (options.shuffle.mode() != Shuffle::kBlock || source.mixture()) return options;
+  if (plan.shape)
+    options.shuffle_buffer = {plan.shape->streams, plan.shape->pool_blocks, 0};
+  else if (!plan.draws_samples())
+    options.shuffle = Shuffle::kExact;
   return options;
 }
 

@@ -88,6 +88,8 @@ std::string advice_for_shared_cpus(double cpu_seconds, double wall_seconds, doub
 void diagnose(Report& r, const Loader::Impl& loader) {
   const std::optional<SmallBudget> small = loader.small_budget(loader.engine());
   if (small) describe_small_budget(r, *small);
+  if (const std::optional<Mixing> mixing = loader.mixing(loader.engine()))
+    r.mixing = Report::Mixing{mixing->block_effect, mixing->file_effect, mixing->mixed_bytes};
   const double wait = r.consumer_wait_seconds, step = wait + r.consumer_work_seconds;
   if (r.batches == 0 || step <= 0) {
     r.verdict = "nothing was delivered yet";

@@ -23,6 +23,8 @@ class DirectCursor : public Cursor {
     ++step_;
     const ShareRange mine = share_of(walk_.share, end - begin);
     offset_ = mine.begin;
+    out.resize(out.size() + (mine.end - mine.begin));
+    SampleRef* next = out.data() + (out.size() - (mine.end - mine.begin));
     std::array<std::uint64_t, 64> rows;
     for (std::uint64_t i = begin + mine.begin; i < begin + mine.end; i += rows.size()) {
       const std::uint64_t count = std::min<std::uint64_t>(rows.size(), begin + mine.end - i);
@@ -32,7 +34,7 @@ class DirectCursor : public Cursor {
         for (std::uint64_t k = 0; k < count; ++k) rows[k] = row_at_(i + k);
       for (std::uint64_t k = 0; k < count; ++k) {
         const BlockTable::RowPlace p = blocks_.find(rows[k]);
-        out.push_back({static_cast<std::uint32_t>(p.block), p.row_in_block});
+        *next++ = {static_cast<std::uint32_t>(p.block), p.row_in_block};
       }
     }
   }

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -124,15 +125,21 @@ struct BlockShuffleShape {
   friend bool operator==(const BlockShuffleShape&, const BlockShuffleShape&) = default;
 };
 
-/// The default shape. Depends on the blocks, the global batch and the bytes a row only, never on the machine: a seed
-/// means the same batches everywhere.
-BlockShuffleShape default_shuffle_shape(const BlockTable& blocks, std::uint64_t global_batch, std::uint64_t row_bytes);
+/// Return what shuffle=True does: a block shuffle, or, as nullopt, one permutation of all rows. Depends on the blocks,
+/// the global batch and the bytes a row only, never on the machine: a seed means the same batches everywhere.
+/// \param share  Of what may be mixed, that is left to these rows: their part of a mixture.
+std::optional<BlockShuffleShape> default_shuffle(const BlockTable& blocks, std::uint64_t global_batch,
+                                                 std::uint64_t row_bytes, double share = 1);
 /// The same where a block is a visit, whose rows are near each other: pools of one, in up to 64 streams, so that no
 /// batch of that size has two rows of a block. \param bytes  To mix; 0: the default.
 BlockShuffleShape visit_shuffle_shape(const BlockTable& blocks, std::uint64_t global_batch, std::uint64_t row_bytes,
                                       std::uint64_t bytes);
 /// The shape that mixes about `bytes` of decoded rows at any time.
-BlockShuffleShape shuffle_shape_of_bytes(const BlockTable& blocks, std::uint64_t bytes, std::uint64_t row_bytes);
+BlockShuffleShape shuffle_shape_of_bytes(const BlockTable& blocks, std::uint64_t bytes, std::uint64_t row_bytes,
+                                         std::uint64_t global_batch);
+
+/// Return how a state names the order of a block shuffle: "mix 512x1".
+std::string block_order_text(BlockShuffleShape shape);
 
 /// The block shuffle: the cut and folded line (see block_shuffle.cpp).
 std::unique_ptr<Sampler> make_block_shuffle(std::shared_ptr<const BlockTable> blocks, BlockShuffleShape shape,

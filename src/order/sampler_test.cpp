@@ -3,9 +3,12 @@
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
+#include <cmath>
 #include <map>
 #include <set>
 
+#include "order/line_places.h"
+#include "order/quality.h"
 #include "order/testing/random_mixture.h"
 
 namespace headrace {
@@ -186,8 +189,8 @@ TEST(Sampler, SequentialIsFileOrder) {
 
 TEST(Sampler, EpochsAndSeedsDiffer) {
   const auto blocks = table({{4096, 64}});
-  const auto one = make_block_shuffle(blocks, default_shuffle_shape(*blocks, 128, 1000), 1);
-  const auto two = make_block_shuffle(blocks, default_shuffle_shape(*blocks, 128, 1000), 2);
+  const auto one = make_block_shuffle(blocks, {16, 1}, 1);
+  const auto two = make_block_shuffle(blocks, {16, 1}, 2);
   EXPECT_NE(epoch_batches(*one, 0, 128), epoch_batches(*one, 1, 128));
   EXPECT_NE(epoch_batches(*one, 0, 128), epoch_batches(*two, 0, 128));
   EXPECT_EQ(epoch_batches(*one, 0, 128), epoch_batches(*one, 0, 128));
@@ -210,7 +213,7 @@ TEST(Sampler, BlocksAreUsedWithinTheStatedSpan) {
   for (std::uint64_t rows : {512 * 128ul, 513 * 128ul, 512 * 128ul + 17})
     for (std::uint64_t batch : {100ul, 512ul, 1000ul}) {
       const auto blocks = table({{rows / 2, 128}, {rows - rows / 2, 128}});
-      const BlockShuffleShape shape = default_shuffle_shape(*blocks, batch, 40712);
+      const BlockShuffleShape shape = default_shuffle(*blocks, batch, 40712).value();
       const auto sampler = make_block_shuffle(blocks, shape, 9);
       for (std::uint64_t epoch : {0u, 1u, 2u})
         EXPECT_LE(longest_span(epoch_batches(*sampler, epoch, batch)), sampler->span_steps(batch, {}))
@@ -218,25 +221,121 @@ TEST(Sampler, BlocksAreUsedWithinTheStatedSpan) {
     }
 }
 
-TEST(ShuffleShape, DependsOnTheCatalogAndTheBatchOnly) {
-  const auto jets = table({{16384, 128}, {16384, 128}, {16384, 128}, {16384, 128}});
-  EXPECT_EQ(default_shuffle_shape(*jets, 512, 40712), (BlockShuffleShape{32, 4}));  // 667 MB mixed
-  EXPECT_EQ(default_shuffle_shape(*table({{3, 1}}), 512, 40712), (BlockShuffleShape{1, 3}));
-  EXPECT_EQ(default_shuffle_shape(BlockTable(), 512, 40712), BlockShuffleShape{});
-  const BlockShuffleShape large = default_shuffle_shape(*table({{10'000'000, 128}}), 4096, 40712);
-  EXPECT_LE(large.streams, 64u);
-  EXPECT_NEAR(static_cast<double>(large.mixed_blocks()) * 128 * 40712, 2.1e9, 2e8);
+using Shape = std::optional<BlockShuffleShape>;
+
+TEST(DefaultShuffle, SmallDataIsPermuted) {
+  EXPECT_EQ(default_shuffle(*table({{1000, 1000}, {1000, 1000}}), 64, 256), Shape());
+  EXPECT_EQ(default_shuffle(*table({{1 << 20, 1024}}), 64, 256), Shape());  // 256 MiB
+  EXPECT_NE(default_shuffle(*table({{(1 << 20) + 1, 1024}}), 64, 256), Shape());
+  EXPECT_EQ(default_shuffle(*table({{3, 1}}), 512, 40712), Shape());
+  EXPECT_EQ(default_shuffle(BlockTable(), 512, 40712), Shape());
+  // Of data up to a gibibyte where so many streams would hold half of it.
+  EXPECT_EQ(default_shuffle(*table({{500 * 1024, 1024}}), 512, 2048), Shape());
+  EXPECT_NE(default_shuffle(*table({{500 * 1024, 512}}), 256, 2048), Shape());
+  EXPECT_NE(default_shuffle(*table({{500 * 1024, 1024}}), 512, 2048, 0.5), Shape());  // half of a mixture
 }
 
-TEST(ShuffleShape, BatchesOfTheDefaultShuffleDrawFromEveryFileAlike) {
-  const auto jets = table({{16384, 128}, {16384, 128}, {16384, 128}, {16384, 128}});
-  const auto sampler = make_block_shuffle(jets, default_shuffle_shape(*jets, 512, 40712), 7);
-  for (const auto& batch : epoch_batches(*sampler, 0, 512)) {
-    std::map<std::uint32_t, int> per_file;
-    for (SampleRef s : batch) ++per_file[jets->place(s.block).file];
-    ASSERT_EQ(per_file.size(), 4u);
-    for (const auto& [file, count] : per_file) EXPECT_NEAR(count, 128, 17);  // a stream's share is 16
+TEST(DefaultShuffle, HasAsManyStreamsAsTheBatchHasSamplesWhereMemoryAllows) {
+  const auto shape_of = [](std::uint64_t blocks, std::uint64_t rows, std::uint64_t batch, std::uint64_t row_bytes) {
+    return default_shuffle(*table({{blocks * rows, rows}}), batch, row_bytes).value();
+  };
+  EXPECT_EQ(shape_of(100'000, 128, 64, 40'712), (BlockShuffleShape{64, 1}));    // 5 MB a block
+  EXPECT_EQ(shape_of(100'000, 128, 512, 40'712), (BlockShuffleShape{192, 1}));  // of a gibibyte
+  EXPECT_EQ(shape_of(100'000, 128, 5632, 40'712), (BlockShuffleShape{192, 1}));
+  EXPECT_EQ(shape_of(100'000, 8192, 512, 40'712), (BlockShuffleShape{3, 1}));  // 318 MiB a block
+  EXPECT_EQ(shape_of(100'000, 512, 512, 1024), (BlockShuffleShape{512, 1}));   // 512 KiB
+  EXPECT_EQ(shape_of(100'000, 512, 330, 2048), (BlockShuffleShape{384, 1}));   // 512 would be more than needed
+  EXPECT_EQ(shape_of(100'000, 512, 32, 1024), (BlockShuffleShape{128, 4}));    // 256 MiB in four times the batch
+  EXPECT_EQ(shape_of(100'000'000, 16, 100'000, 1024), (BlockShuffleShape{65'536, 1}));
+}
+
+/// Deff of the default order, over some epochs.
+OrderQuality mean_quality(const std::shared_ptr<const BlockTable>& blocks, std::uint64_t batch,
+                          std::uint64_t row_bytes) {
+  constexpr std::uint64_t kEpochs = 24;
+  const Shape shape = default_shuffle(*blocks, batch, row_bytes);
+  OrderQuality mean;
+  mean.block_effect = mean.file_effect = 0;
+  for (std::uint64_t seed = 0; seed < kEpochs; ++seed) {
+    const auto sampler = shape ? make_block_shuffle(blocks, *shape, seed) : make_global_shuffle(blocks, seed);
+    const OrderQuality quality = measure_order(*sampler, *blocks, batch, {}, 0);
+    mean.block_effect += quality.block_effect / kEpochs;
+    mean.file_effect += quality.file_effect / kEpochs;
   }
+  return mean;
+}
+
+TEST(DefaultShuffle, MixesLabelsThatAreConstantInBlocksAndFiles) {
+  std::vector<BlockTable::FileBlocks> ten(10, {6000, 64}), hundred(100, {700, 64}), unequal;
+  for (std::uint64_t f = 0; f < 40; ++f) unequal.push_back({500 + 97 * f % 2000, 16 + 37 * f % 96});
+  for (const auto& files : {ten, hundred, unequal})
+    for (const std::uint64_t batch : {32u, 100u, 256u}) {
+      const auto blocks = table(files);
+      // A gibibyte holds enough blocks: 1 to 4 MB each.
+      const OrderQuality quality = mean_quality(blocks, batch, 16 << 10);
+      EXPECT_LE(quality.block_effect, 1.1) << files.size() << " files, batch " << batch;
+      EXPECT_LE(quality.file_effect, 1.1) << files.size() << " files, batch " << batch;
+    }
+}
+
+TEST(BlockShuffle, RanksAndPartsOfABatchSeeAllOfTheData) {
+  const auto blocks = table(std::vector<BlockTable::FileBlocks>(64, {4096, 16}));  // a class a file
+  for (const std::uint32_t streams : {512u, 384u, 256u}) {
+    const auto sampler = make_block_shuffle(blocks, {streams, 1}, 3);
+    for (const std::uint32_t world : {1u, 2u, 3u, 8u}) {
+      const OrderQuality rank = measure_order(*sampler, *blocks, 384, {1 % world, world}, 0);
+      EXPECT_LE(rank.file_effect, 1.1) << streams << " streams, " << world << " ranks";
+    }
+    // A quarter of a batch, as it is accumulated.
+    GroupSpread parts(std::vector<std::uint64_t>(64, 4096));
+    for (const auto& batch : epoch_batches(*sampler, 1, 256))
+      for (std::size_t part = 0; part < 4; ++part) {
+        std::vector<std::uint32_t> files;
+        for (std::size_t i = part * 64; i < part * 64 + 64; ++i) files.push_back(blocks->place(batch[i].block).file);
+        parts.add(files);
+      }
+    EXPECT_LE(parts.design_effect(), 0.8) << streams;
+  }
+}
+
+TEST(BlockShuffle, StreamsThatFollowEachOtherLieApart) {
+  EXPECT_TRUE(rc::check([] {
+    const StreamShares shares(*rc::gen::inRange<std::uint32_t>(1, 700), 1'000'000);
+    const LinePieces pieces(shares);
+    std::set<std::uint32_t> places;
+    for (std::uint32_t v = 0; v < shares.streams(); ++v) {
+      places.insert(pieces.place(v));
+      RC_ASSERT(pieces.stream(pieces.place(v)) == v);
+      RC_ASSERT(pieces.begin(pieces.place(v) + 1) - pieces.begin(pieces.place(v)) == shares.length(v));
+    }
+    RC_ASSERT(places.size() == shares.streams());
+    RC_ASSERT(pieces.begin(shares.streams()) == 1'000'000u);
+    // The mean place of the first half of the streams is near the middle, as of ones that are drawn.
+    double sum = 0;
+    const std::uint32_t half = shares.streams() / 2;
+    for (std::uint32_t v = 0; v < half; ++v) sum += pieces.place(v) + 0.5;
+    if (half >= 8) RC_ASSERT(std::abs(sum / half / shares.streams() - 0.5) < 1.0 / std::sqrt(half));
+  }));
+}
+
+TEST(BlockShuffle, ARankTakesOnlyFromStreamsThatItSaysItHas) {
+  EXPECT_TRUE(rc::check([] {
+    const auto blocks = any_table();
+    const BlockShuffleShape shape{*rc::gen::inRange<std::uint32_t>(1, 60), 1};
+    const auto batch = *rc::gen::inRange<std::uint64_t>(1, 200);
+    const auto world = *rc::gen::inRange<std::uint32_t>(2, 9);
+    const RankShare share{*rc::gen::inRange<std::uint32_t>(0, world), world};
+    const auto sampler = make_block_shuffle(blocks, shape, 3);
+    const auto cursor = sampler->cursor({.epoch = 4, .global_batch = batch, .share = share});
+    std::map<std::uint32_t, std::uint64_t> given;
+    for (std::uint64_t step = 0; step < blocks->num_rows() / batch; ++step) {
+      std::vector<SampleRef> out;
+      std::vector<BlockRows> counted_elsewhere;
+      cursor->next_step(out, counted_elsewhere);
+      for (const SampleRef s : out) ++given[s.block];
+    }
+    for (const auto& [block, rows] : given) RC_ASSERT(rows <= cursor->rows_of(block));
+  }));
 }
 
 TEST(BlockShuffle, PoolsOfEveryBlockSpanTheEpoch) {

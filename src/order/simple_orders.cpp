@@ -1,7 +1,7 @@
 // Orders in which any position follows directly: file order, and a permutation of all rows.
 #include <algorithm>
 
-#include "base/keyed_permutation.h"
+#include "base/tabled_permutation.h"
 #include "order/direct_cursor.h"
 #include "order/key_use.h"
 #include "order/sampler.h"
@@ -59,7 +59,7 @@ class Sequential final : public Sampler {
   std::shared_ptr<const BlockTable> blocks_;
 };
 
-class ExactCursor final : public DirectCursor<KeyedPermutation> {
+class ExactCursor final : public DirectCursor<TabledPermutation> {
  public:
   using DirectCursor::DirectCursor;
   [[nodiscard]] std::uint64_t rows_of(std::uint32_t block) const override {
@@ -72,8 +72,10 @@ class GlobalShuffle final : public Sampler {
   GlobalShuffle(std::shared_ptr<const BlockTable> blocks, std::uint64_t seed)
       : blocks_(std::move(blocks)), seed_(seed) {}
   [[nodiscard]] std::uint64_t num_samples() const override { return blocks_->num_rows(); }
-  [[nodiscard]] std::string describe() const override { return "exact: one permutation of all rows"; }
-  [[nodiscard]] std::uint64_t memory_bytes(RankShare) const override { return 0; }
+  [[nodiscard]] std::string describe() const override { return "exact: one permutation of all samples"; }
+  [[nodiscard]] std::uint64_t memory_bytes(RankShare) const override {
+    return TabledPermutation::bytes_of(num_samples());
+  }
   [[nodiscard]] std::string identity() const override { return "exact"; }
   [[nodiscard]] std::uint64_t span_steps(std::uint64_t global_batch, RankShare) const override {
     return num_samples() / global_batch + 1;
@@ -82,7 +84,7 @@ class GlobalShuffle final : public Sampler {
   [[nodiscard]] std::unique_ptr<Cursor> cursor(const Walk& walk) const override {
     const KeyedPermutation permutation(std::max<std::uint64_t>(num_samples(), 1),
                                        RandomKey::of({seed_, walk.epoch, key_use::kExact}));
-    return std::make_unique<ExactCursor>(*blocks_, blocks_->num_rows(), walk, permutation);
+    return std::make_unique<ExactCursor>(*blocks_, blocks_->num_rows(), walk, TabledPermutation(permutation));
   }
 
  private:

@@ -22,4 +22,9 @@ std::vector<std::uint32_t> digit_reversal(const std::vector<std::uint32_t>& radi
   return phase;
 }
 
+StreamsOfStep::StreamsOfStep(const StreamShares& shares)
+    : shares_(&shares), stream_of_phase_(shares.streams()), gives_(shares.streams() / 64 + 1) {
+  for (std::uint32_t v = 0; v < shares.streams(); ++v) stream_of_phase_[shares.phase(v)] = v;
+}
+
 }  // namespace headrace

@@ -7,7 +7,9 @@
 // streams.
 #pragma once
 
+#include <bit>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "base/divisor.h"
@@ -27,6 +29,7 @@ class StreamShares {
 
   [[nodiscard]] std::uint32_t streams() const { return static_cast<std::uint32_t>(phase_.size()); }
   [[nodiscard]] std::uint32_t phase(std::uint32_t stream) const { return phase_[stream]; }
+  [[nodiscard]] const std::vector<std::uint32_t>& phases() const { return phase_; }
   /// Rows of the stream in the whole epoch.
   [[nodiscard]] std::uint64_t length(std::uint32_t stream) const { return delivered(stream, rows_); }
   /// Rows the stream gives to the first `samples` of the epoch.
@@ -38,6 +41,45 @@ class StreamShares {
   std::vector<std::uint32_t> phase_;
   Divisor streams_;
   std::uint64_t rows_;
+};
+
+/// Which streams give to a step. Takes time for these streams, not for all of them. Not thread-safe; the shares outlive
+/// it.
+class StreamsOfStep {
+ public:
+  explicit StreamsOfStep(const StreamShares& shares);
+  /// Call `work(stream, from, count)` for each stream that gives something to samples [begin, end) of the epoch,
+  /// streams ascending: rows [from, from + count) of the stream.
+  template <class Work>
+  void visit(std::uint64_t begin, std::uint64_t end, Work work) {
+    const std::uint32_t streams = shares_->streams();
+    const auto give = [&](std::uint32_t v) {
+      const std::uint64_t from = shares_->delivered(v, begin);
+      work(v, from, shares_->delivered(v, end) - from);
+    };
+    if (end - begin >= streams) {
+      for (std::uint32_t v = 0; v < streams; ++v) give(v);
+      return;
+    }
+    // Sample n is of the stream whose share rises with it: phase V - 1 - n modulo V.
+    auto phase = static_cast<std::uint32_t>(streams - 1 - begin % streams);
+    for (std::uint64_t n = begin; n < end; ++n, phase = phase == 0 ? streams - 1 : phase - 1) {
+      const std::uint32_t v = stream_of_phase_[phase];
+      gives_[v / 64] |= std::uint64_t{1} << v % 64;
+    }
+    for (std::size_t w = 0; w < gives_.size(); ++w)
+      for (std::uint64_t word = std::exchange(gives_[w], 0); word != 0; word &= word - 1)
+        give(static_cast<std::uint32_t>(w * 64) + static_cast<std::uint32_t>(std::countr_zero(word)));
+  }
+  /// Return what it holds for so many streams.
+  [[nodiscard]] static std::uint64_t bytes_of(std::uint64_t streams) {
+    return streams * sizeof(std::uint32_t) + (streams / 64 + 1) * sizeof(std::uint64_t);
+  }
+
+ private:
+  const StreamShares* shares_;
+  std::vector<std::uint32_t> stream_of_phase_;
+  std::vector<std::uint64_t> gives_;  ///< A bit a stream; none is set between calls.
 };
 
 }  // namespace headrace

@@ -185,6 +185,8 @@ Result<Advice> make_advice(const RunConfig& run, const AdviseOptions& options) {
   }
   a.advised = settle(a, dataset, loader, plan, chunks, "advised");
   using Kind = CacheAdvice::Kind;
+  a.exact_is_free = a.advised.cache.kind == Kind::kAllInMemory && plan.is_shuffled && plan.shape &&
+                    run.loader.shuffle_buffer == ShuffleShape{};
   if (const Kind kind = a.advised.cache.kind; kind == Kind::kPart || kind == Kind::kNone) {
     LoaderOptions window = loader;
     window.cache = {CacheChoice::kNone, {}};

@@ -46,6 +46,8 @@ struct Advice {
   std::optional<SmallBudget> small;  ///< Where the advised memory is too small for the order: what decodes blocks once.
   std::vector<AdvisedSettings> presets;
   std::string threads_reason, memory_reason;
+  /// The block shuffle was asked for, but all rows are in memory before the first batch: permuting them costs nothing.
+  bool exact_is_free = false;
   double target_per_second = 0;
   std::uint64_t epochs = 0;  ///< Number of epochs in which the cache must pay.
   bool epochs_assumed = true;

@@ -276,8 +276,10 @@ double parse_rate(const std::string& text) {
   return number * factor;
 }
 
-ToolResult advise(const RunConfig& run, const AdviseOptions& options) {
-  const Advice advice = make_advice(run, options).value();
+ToolResult advise(const RunConfig& asked, const AdviseOptions& options) {
+  const Advice advice = make_advice(asked, options).value();
+  RunConfig run = asked;
+  if (advice.exact_is_free) run.loader.shuffle = Shuffle::kExact;
   ToolResult result;
   result.run_file = advice_yaml(advice, run);
   result.text = screen(advice, run);

@@ -148,21 +148,21 @@ std::vector<Choice> choices_of(const Loader& loader, const std::optional<LabelFa
     LoaderOptions options = loader.options();
     options.shuffle = true;
     options.shuffle_buffer = {0, 0, bytes};
-    add(std::move(name), *make_block_shuffle(blocks, shuffle_shape_of_bytes(*blocks, bytes, row_bytes), options.seed),
-        options);
+    add(std::move(name),
+        *make_block_shuffle(blocks, shuffle_shape_of_bytes(*blocks, bytes, row_bytes, whole), options.seed), options);
   };
   add("as it is", *plan.sampler, with_planned_shape(loader.options(), source, plan));
   if (const auto small = small_budget_of(loader); small && small->fitting && !source.mixture()) {
     add_buffer(small->fitting->setting, small->fitting->shape.bytes);
     out.back().fits = true;
   }
-  if (loader.options().shuffle.mode() != Shuffle::kBlock || source.mixture()) return out;
+  if (!plan.shape) return out;
   std::uint64_t bytes =
-      plan.shape.mixed_blocks() * (blocks->num_rows() / std::max<std::uint64_t>(blocks->num_blocks(), 1)) * row_bytes;
+      plan.shape->mixed_blocks() * (blocks->num_rows() / std::max<std::uint64_t>(blocks->num_blocks(), 1)) * row_bytes;
   for (int i = 0; i < 2; ++i) {
     bytes *= 2;
-    const BlockShuffleShape shape = shuffle_shape_of_bytes(*blocks, bytes, row_bytes);
-    if (shape == plan.shape || shape.mixed_blocks() >= blocks->num_blocks()) break;
+    const BlockShuffleShape shape = shuffle_shape_of_bytes(*blocks, bytes, row_bytes, whole);
+    if (shape == *plan.shape || shape.mixed_blocks() >= blocks->num_blocks()) break;
     const std::uint64_t mebibytes = std::max<std::uint64_t>(bytes >> 20, 1);
     add_buffer(fmt::format("shuffle_buffer=\"{}MiB\"", mebibytes), mebibytes << 20);
   }
@@ -195,6 +195,8 @@ std::string advice(const std::vector<Choice>& choices, const Loader& loader) {
   const Choice& own = choices.front();
   if (loader.options().sampler || source_of(loader.dataset()).mixture())
     return "Deff compares batches with the files as they are: weights that draw some rows more often raise it too";
+  if (loader.options().shuffle.mode() == Shuffle::kBlock && !engine_of(loader)->plan().shape)
+    return "no order mixes better: shuffle=True permutes all samples of a data set of this size";
   if (loader.options().shuffle.mode() == Shuffle::kExact)
     return "no order mixes better; shuffle=True decodes each block once";
   if (loader.options().shuffle.mode() == Shuffle::kNone)

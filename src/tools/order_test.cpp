@@ -24,7 +24,8 @@ TEST(Order, SaysHowWellEachOrderMixes) {
 
 TEST(Order, ScreenPictureAndDataAgree) {
   const Dataset data = fake_dataset({4096, 4096}, {{1000, 32}, {1, 32}});
-  const Loader loader(data, {.batch_size = 64, .shuffle = true, .rank = 0, .world_size = 2});
+  const Loader loader(data,
+                      {.batch_size = 64, .shuffle = true, .shuffle_buffer = {4, 2, 0}, .rank = 0, .world_size = 2});
   const ToolResult result = order(loader, {.by = "a1", .epoch = 3});
   const Json json = Json::parse(result.json);
   EXPECT_EQ(json["global_batch"], 128);
