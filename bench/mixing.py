@@ -3,12 +3,12 @@
 
 Usage: mixing.py [--seeds 40] [--table] [LAYOUT…]
 
-deff_blocks, deff_files   of labels that are constant in a block, in a file: by the plan (report().mixing), the mean over
-                          seeds with its standard error
+deff_blocks, deff_files   of labels that are constant in a block, in a file: by the plan (report().mixing), the mean
+                          over seeds with its standard error
 delivered_files, delivered_place, delivered_label
-                          of batches that were delivered, by their rows (provenance=True): of a label that is constant in
-                          a file, of one that rises with the place, and of the layout's own groups; the mean over seeds.
-                          None where an epoch is too long to be delivered
+                          of batches that were delivered, by their rows (provenance=True): of a label that is constant
+                          in a file, of one that rises with the place, and of the layout's own groups; the mean over
+                          seeds. None where an epoch is too long to be delivered
 agrees                    whether the plan's figure of an epoch equals that of its delivered batches
 
 Payloads are never written: they read as zeros, and a file of a terabyte takes no space.
@@ -84,9 +84,10 @@ def tokens(folder: Path, count: int, length: int, gzip: bool) -> Any:
 
 def events(folder: Path, files: int, rows: int) -> Any:
     """Parquet files of pulses, 165 an event, sorted by event, in row groups of 2^16 rows and pages of 2^13."""
-    import headrace as hr
     import pyarrow as pa
     import pyarrow.parquet as pq
+
+    import headrace as hr
 
     each, first = rows // files, 0
     for number in range(files):
@@ -99,8 +100,9 @@ def events(folder: Path, files: int, rows: int) -> Any:
 
 
 def patches(folder: Path, side: int, patch: int) -> Any:
-    import headrace as hr
     import zarr
+
+    import headrace as hr
 
     zarr.create_array(str(folder / "raw.zarr"), shape=(side,) * 3, chunks=(64,) * 3, dtype="u1", fill_value=0)
     return hr.open_volume(str(folder / "raw.zarr")).patches((patch,) * 3, stride=(patch,) * 3)
@@ -124,7 +126,9 @@ LAYOUTS: dict[str, Layout] = {
     "jets, 100 x 100,000, chunks of 128": Layout(
         partial(rows_in_files, files=100, rows=100_000, row_bytes=JET_BYTES, chunk=128), (256, 512)
     ),
-    "mel, 1500 recordings": Layout(partial(mel, recordings=1500, split=False), (5632,), groups=lambda r: r[:, 1] // 237),
+    "mel, 1500 recordings": Layout(
+        partial(mel, recordings=1500, split=False), (5632,), groups=lambda r: r[:, 1] // 237
+    ),
     "mel, 1500 recordings, split": Layout(partial(mel, recordings=1500, split=True), (5632,)),
     "windows of 256, 25 M tokens": Layout(partial(tokens, count=25_000_000, length=256, gzip=False), (512,)),
     "windows of 1024, 25 M tokens": Layout(partial(tokens, count=25_000_000, length=1024, gzip=False), (512,)),
@@ -132,7 +136,9 @@ LAYOUTS: dict[str, Layout] = {
     "windows of 256, 10^9 tokens": Layout(partial(tokens, count=10**9, length=256, gzip=False), (512, 5632)),
     "windows of 1024, 10^9 tokens": Layout(partial(tokens, count=10**9, length=1024, gzip=False), (512,)),
     "windows of 1024, 10^9 tokens, gzip": Layout(partial(tokens, count=10**9, length=1024, gzip=True), (512,)),
-    "windows of 1024, 5 x 10^10 tokens": Layout(partial(tokens, count=5 * 10**10, length=1024, gzip=False), (512, 5632)),
+    "windows of 1024, 5 x 10^10 tokens": Layout(
+        partial(tokens, count=5 * 10**10, length=1024, gzip=False), (512, 5632)
+    ),
     "events, 8 files": Layout(partial(events, files=8, rows=16_000_000), (512,)),
     "events, 660 files": Layout(partial(events, files=660, rows=66_000_000), (512,)),
     "patches on a grid": Layout(partial(patches, side=1024, patch=32), (4, 16), 1.3),
@@ -212,8 +218,9 @@ def table(results: list[dict[str, Any]]) -> str:
     lines.append("| --- | ---: | --- | ---: | ---: | ---: | ---: | ---: | ---: |")
     for r in results:
         order = r["order"].split(",")[0].split(":")[0]
-        cells = [r["layout"], str(r["batch"]), order, str(r["mixed_mib"]), text(r["deff_blocks"]), text(r["deff_files"])]
-        cells += [text(r[key]) for key in ("delivered_files", "delivered_place", "delivered_label")]
+        cells = [r["layout"], str(r["batch"]), order, str(r["mixed_mib"])]
+        keys = ("deff_blocks", "deff_files", "delivered_files", "delivered_place", "delivered_label")
+        cells += [text(r[key]) for key in keys]
         lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines)
 

@@ -52,8 +52,9 @@ class Loader:
     Args:
         dataset: A data set, or paths to open with all their fields (see :func:`headrace.open`).
         batch_size: Samples a batch.
-        shuffle: False: in order. True or ``"block"``: shuffled, each block of rows decoded once. ``"exact"``: a global
-            permutation of all rows, at the price of decoding blocks more often where memory is short.
+        shuffle: False: in order. True or ``"block"``: all rows of small data permuted, larger data mixed block by
+            block, each decoded once; :meth:`explain` says how well. ``"exact"``: a global permutation of all rows, at
+            the price of decoding blocks more often where memory is short.
         shuffle_buffer: How much the block shuffle mixes at any time, as bytes or text (``"1GiB"``), or its shape,
             :class:`ShuffleShape` (``"64x4"``). Default: from the data and the global batch alone.
         sampler: Another order than ``shuffle``'s: :class:`Weighted`, :class:`Balanced`, or an iterable of row numbers

@@ -219,7 +219,7 @@ def test_what_json_says_is_an_attribute(jets) -> None:
     report = loader.report()
     data = report.to_dict()
     assert {"rank", "world_size", "exactly_once", "row_sums"} <= set(data)
-    parts = {"memory": report.memory, "cache": report.cache, "row_sums": report.row_sums}
+    parts = {"memory": report.memory, "cache": report.cache, "row_sums": report.row_sums, "mixing": report.mixing}
     for name, part in parts.items():
         assert {key: getattr(part, key) for key in data[name]} == data[name]
     stages = {s.name: {"seconds": s.seconds, "count": s.count, "bytes": s.bytes} for s in report.stages}

@@ -1,4 +1,4 @@
-"""The default shuffle and its shapes, over random layouts of files, against NumPy: what comes, and how well it mixes."""
+"""The shuffle of random layouts of files, against NumPy: what comes, and how well it is mixed."""
 
 from __future__ import annotations
 

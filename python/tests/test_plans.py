@@ -70,7 +70,7 @@ def test_all_rows_in_memory_name_a_budget_that_is_enough(tmp_path: Path) -> None
     data = hr.open(tmp_path / "a.npz")
     words = {"cache": "ram", "shuffle": True, "threads": 1}
     least = []
-    for budget in (1, 400_000):
+    for budget in (1, 250_000):
         with pytest.raises(hr.OutOfBudgetError) as refused:
             hr.Loader(data, 10, memory=budget, **words)
         least.append(int(re.findall(r"memory=(\d+)", str(refused.value))[0]))

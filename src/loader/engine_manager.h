@@ -184,7 +184,7 @@ class EngineManager final {
   std::shared_ptr<ListedRows> listed_;  ///< Rows of a sampler that is a list.
   const std::shared_ptr<MemoryBudget> budget_;
   bool delivers_weights_ = false;        ///< Whatever follows from the options.
-  std::optional<ShuffleOrder> shuffle_;  ///< Of a state that was loaded; as if it had been given.
+  std::optional<ShuffleOrder> shuffle_;  ///< Shuffle of a state that was loaded; as if it had been given.
   std::uint32_t lanes_ = 0;              ///< Lanes of the steps of a state that was loaded; 0: none was.
   std::optional<RankShare> framework_rank_;
   std::optional<Label> label_;                   ///< Label for a sampler that needs one.

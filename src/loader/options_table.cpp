@@ -247,7 +247,8 @@ constexpr std::array kOptions = {
         .name = "shuffle",
         .expected = "true, false, block or exact",
         .fallback = "False",
-        .doc = "Order: true or block (each block decoded once), exact (one permutation of all rows), or false",
+        .doc =
+            "Order: true or block (mixed well, each block decoded once), exact (one permutation of all rows), or false",
         .set = [](Settings& s, const std::string& t) { return read_shuffle(t, s.options.shuffle); },
         .get =
             [](const Settings& s) {

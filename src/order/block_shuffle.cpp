@@ -14,6 +14,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 
 #include "base/philox.h"
 #include "order/key_use.h"
@@ -28,7 +29,6 @@ namespace {
 /// Streams that follow each other.
 struct StreamRange {
   std::uint32_t begin, end;
-  [[nodiscard]] std::uint32_t count() const { return end - begin; }
 };
 
 /// Do the ranks' shares of every step fall on borders of streams? Then each owns whole streams: the phases of its group
@@ -43,21 +43,38 @@ bool owns_whole_streams(const StreamShares& shares, std::uint32_t world_size) {
 
 /// Return the streams from which a rank takes samples. Where it does not own whole streams, these follow each other all
 /// the same, about, for phases are spread evenly over the streams.
-StreamRange streams_of(RankShare share, const StreamShares& shares, std::uint64_t global_batch) {
-  const std::uint64_t streams = shares.streams(), rank = share.rank, world = share.world_size;
+StreamRange streams_of(const Walk& walk, const StreamShares& shares) {
+  constexpr std::uint64_t kMostVisits = 1 << 18;  // a millisecond
+  const std::uint64_t streams = shares.streams(), rank = walk.share.rank, world = walk.share.world_size;
   std::uint64_t begin = rank * streams / world, end = ((rank + 1) * streams + world - 1) / world;
-  if (world > 1 && !owns_whole_streams(shares, share.world_size)) {
-    // Of samples that follow each other, as many as this more or less may be of the streams before any one of them:
-    // twice the bound on the discrepancy of digit reversals, the sum of (radix - 1) / 2 (Niederreiter 1992, 3.2).
-    std::uint64_t samples = 1;
-    for (const std::uint32_t radix : stream_radices(shares.streams())) samples += radix - 1;
-    const std::uint64_t each = std::max<std::uint64_t>(global_batch / streams, 1);
-    const std::uint64_t beside =
-        std::max(samples / each, samples * streams / std::max<std::uint64_t>(global_batch, 1)) + 1;
-    begin -= std::min(begin, beside);
-    end = std::min(end + beside, streams);
+  if (world == 1 || owns_whole_streams(shares, walk.share.world_size))
+    return {static_cast<std::uint32_t>(begin), static_cast<std::uint32_t>(end)};
+  const std::uint64_t batch = walk.global_batch, period = streams / std::gcd(streams, batch);
+  const ShareRange mine = share_of(walk.share, batch);
+  if (mine.begin == mine.end) return {0, static_cast<std::uint32_t>(streams)};
+  if (period * std::min(streams, batch) <= kMostVisits) {  // go through all steps that differ
+    StreamsOfStep steps(shares);
+    begin = streams, end = 0;
+    for (std::uint64_t step = 0; step < period; ++step) {
+      std::uint64_t at = 0;
+      const std::uint64_t first = walk.position + step * batch;
+      steps.visit(first, first + batch, [&](std::uint32_t stream, std::uint64_t, std::uint64_t count) {
+        if (at < mine.end && at + count > mine.begin) {
+          begin = std::min<std::uint64_t>(begin, stream);
+          end = std::max<std::uint64_t>(end, stream + 1);
+        }
+        at += count;
+      });
+    }
+    return {static_cast<std::uint32_t>(begin), static_cast<std::uint32_t>(end)};
   }
-  return {static_cast<std::uint32_t>(begin), static_cast<std::uint32_t>(end)};
+  // As many more, or less, of the samples of a step may be of the streams before any one of them: at each digit the
+  // reversal is off by less than a radix.
+  std::uint64_t samples = 1;
+  for (const std::uint32_t radix : stream_radices(shares.streams())) samples += radix - 1;
+  const std::uint64_t beside = std::max(samples, samples * streams / batch) + 1;
+  return {static_cast<std::uint32_t>(begin - std::min(begin, beside)),
+          static_cast<std::uint32_t>(std::min(end + beside, streams))};
 }
 
 /// What a stream gives to the step at hand: rows [from, from + count) of it.
@@ -109,7 +126,7 @@ class BlockShuffle final : public Sampler {
             .mixed_samples = std::min(shape_.mixed_blocks() * blocks_->max_block_rows(), num_samples())};
   }
   [[nodiscard]] std::uint64_t memory_bytes(RankShare share) const override {
-    const std::uint64_t part = streams_of(share, shares_, 1).count();
+    const std::uint64_t part = own_parts(share.world_size) == 0 ? shape_.streams : shape_.streams / share.world_size;
     const std::uint64_t pool_rows = std::min(shape_.pool_blocks * blocks_->max_block_rows(), shares_.length(0) + 1);
     const std::uint64_t pool_parts = std::min<std::uint64_t>(shape_.pool_blocks, blocks_->num_blocks() + 1);
     return shape_.streams * (sizeof(RowStream) + sizeof(std::uint32_t) + sizeof(Given)) +
@@ -118,7 +135,7 @@ class BlockShuffle final : public Sampler {
   }
   [[nodiscard]] std::vector<std::uint32_t> first_uses(std::uint64_t epoch, RankShare share) const override {
     std::vector<std::uint32_t> uses(blocks_->num_blocks(), kNeverUsed);
-    const auto [first, last] = streams_of(share, shares_, shape_.streams);
+    const auto [first, last] = streams_of({.epoch = epoch, .global_batch = shape_.streams, .share = share}, shares_);
     for (std::uint32_t v = first; v < last; ++v) {
       const LineSegment blocks = segment(epoch, v);
       const auto rows = static_cast<double>(shares_.length(v));
@@ -168,7 +185,7 @@ class BlockShuffleCursor final : public Cursor {
         walk_(walk),
         streams_(sampler.streams(walk.epoch)),
         step_streams_(shares_),
-        mine_(streams_of(walk.share, shares_, walk.global_batch)),
+        mine_(streams_of(walk, shares_)),
         whole_streams_(owns_whole_streams(shares_, walk.share.world_size)) {
     if (blocks_.num_blocks() > 0) shift_rows_ = blocks_.first_row(sampler.rotation(walk.epoch));
   }

@@ -50,11 +50,13 @@ struct Blocks {
 };
 
 /// Return the shape that mixes `mixed` blocks: as many streams as a batch can use, and the rest in their pools.
-BlockShuffleShape shape_of(std::uint64_t mixed, std::uint64_t global_batch) {
+BlockShuffleShape shape_of(const BlockTable& table, std::uint64_t mixed, std::uint64_t global_batch) {
   const std::uint64_t wanted = wanted_streams(global_batch);
-  const std::uint64_t most = std::max(wanted, std::min(streams_from(kMostStreamsOfBatch * global_batch), kMostStreams));
-  const std::uint64_t streams = std::min(streams_up_to(mixed), most);
-  return shape(streams, streams < wanted ? 1 : mixed / streams);
+  std::uint64_t most = std::max(wanted, std::min(streams_from(kMostStreamsOfBatch * global_batch), kMostStreams));
+  const bool mixes_most = 2 * mixed > table.num_blocks();  // then no stream need be shorter than a block
+  if (mixes_most) most = std::min(most, std::max<std::uint64_t>(table.num_rows() / table.max_block_rows(), 1));
+  const std::uint64_t streams = streams_up_to(std::min(mixed, most));
+  return shape(streams, streams < wanted && !mixes_most ? 1 : std::max<std::uint64_t>(mixed / streams, 1));
 }
 
 }  // namespace
@@ -67,7 +69,7 @@ std::optional<BlockShuffleShape> default_shuffle(const BlockTable& table, std::u
   const std::uint64_t wanted = wanted_streams(global_batch);
   // So many streams would hold half of the data: all of it mixes better.
   if (blocks.bytes <= small || (blocks.bytes <= most && wanted > blocks.number / 2)) return std::nullopt;
-  if (blocks.in(small) >= wanted) return shape_of(blocks.in(small), global_batch);
+  if (blocks.in(small) >= wanted) return shape_of(table, blocks.in(small), global_batch);
   return shape(std::min(streams_up_to(blocks.in(most)), wanted), 1);
 }
 
@@ -89,7 +91,7 @@ BlockShuffleShape visit_shuffle_shape(const BlockTable& table, std::uint64_t glo
 BlockShuffleShape shuffle_shape_of_bytes(const BlockTable& table, std::uint64_t bytes, std::uint64_t row_bytes,
                                          std::uint64_t global_batch) {
   if (table.num_blocks() == 0) return {};
-  return shape_of(Blocks(table, row_bytes).in(bytes), global_batch);
+  return shape_of(table, Blocks(table, row_bytes).in(bytes), global_batch);
 }
 
 }  // namespace headrace

@@ -43,7 +43,7 @@ class LinePieces {
 
  private:
   std::vector<std::uint32_t> place_, stream_;
-  std::vector<std::uint64_t> begin_;  ///< Of each piece, and the line's rows.
+  std::vector<std::uint64_t> begin_;  ///< First row of each piece, and the line's rows.
 };
 
 }  // namespace headrace

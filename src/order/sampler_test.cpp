@@ -229,7 +229,7 @@ TEST(DefaultShuffle, SmallDataIsPermuted) {
   EXPECT_NE(default_shuffle(*table({{(1 << 20) + 1, 1024}}), 64, 256), Shape());
   EXPECT_EQ(default_shuffle(*table({{3, 1}}), 512, 40712), Shape());
   EXPECT_EQ(default_shuffle(BlockTable(), 512, 40712), Shape());
-  // Of data up to a gibibyte where so many streams would hold half of it.
+  // So is data of up to a gibibyte where so many streams would hold half of it.
   EXPECT_EQ(default_shuffle(*table({{500 * 1024, 1024}}), 512, 2048), Shape());
   EXPECT_NE(default_shuffle(*table({{500 * 1024, 512}}), 256, 2048), Shape());
   EXPECT_NE(default_shuffle(*table({{500 * 1024, 1024}}), 512, 2048, 0.5), Shape());  // half of a mixture

@@ -18,13 +18,13 @@
 
 namespace headrace {
 
-/// Order of samples. Converts from bool: true is the block shuffle.
+/// Order of samples. Converts from bool: true is kBlock.
 class Shuffle {
  public:
   /// The orders.
   enum Mode : std::uint8_t {
     kNone,   ///< As stored.
-    kBlock,  ///< Shuffled, each block of rows decoded once.
+    kBlock,  ///< Shuffled: small data by a permutation, larger data by blocks, each of which is decoded once.
     kExact,  ///< One permutation of all rows; blocks are decoded more often where memory is short.
   };
   Shuffle(bool on = false) : mode_(on ? kBlock : kNone) {}  // NOLINT: `.shuffle = true` is the point

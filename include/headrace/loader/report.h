@@ -100,8 +100,8 @@ struct Report {
   Cache cache;                ///< Decoded data kept between epochs.
   /// How well the order mixes: Deff, the variance of batch means over that of independent draws.
   struct Mixing {
-    double deff_blocks = 1;         ///< Of a label that is constant in each block, which is the worst case.
-    double deff_files = 1;          ///< Of a label that is constant in each file.
+    double deff_blocks = 1;         ///< Deff of a label that is constant in each block, which is the worst case.
+    double deff_files = 1;          ///< Deff of a label that is constant in each file.
     std::uint64_t mixed_bytes = 0;  ///< Decoded bytes of the blocks that are mixed at any time.
   };
   std::optional<Mixing> mixing;  ///< Empty if the data are not shuffled: file order, samplers, groups, mixtures.
