@@ -55,17 +55,19 @@ StreamRange streams_of(const Walk& walk, const StreamShares& shares) {
   if (period * std::min(streams, batch) <= kMostVisits) {  // go through all steps that differ
     StreamsOfStep steps(shares);
     begin = streams, end = 0;
-    for (std::uint64_t step = 0; step < period; ++step) {
+    const auto look = [&](std::uint64_t first, std::uint64_t samples, ShareRange part) {
       std::uint64_t at = 0;
-      const std::uint64_t first = walk.position + step * batch;
-      steps.visit(first, first + batch, [&](std::uint32_t stream, std::uint64_t, std::uint64_t count) {
-        if (at < mine.end && at + count > mine.begin) {
+      steps.visit(first, first + samples, [&](std::uint32_t stream, std::uint64_t, std::uint64_t count) {
+        if (at < part.end && at + count > part.begin) {
           begin = std::min<std::uint64_t>(begin, stream);
           end = std::max<std::uint64_t>(end, stream + 1);
         }
         at += count;
       });
-    }
+    };
+    for (std::uint64_t step = 0; step < period; ++step) look(walk.position + step * batch, batch, mine);
+    if (const std::uint64_t rest = (shares.rows() - std::min(walk.position, shares.rows())) % batch; rest > 0)
+      look(shares.rows() - rest, rest, share_of(walk.share, rest));
     return {static_cast<std::uint32_t>(begin), static_cast<std::uint32_t>(end)};
   }
   // As many more, or less, of the samples of a step may be of the streams before any one of them: at each digit the

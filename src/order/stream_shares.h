@@ -30,6 +30,7 @@ class StreamShares {
   [[nodiscard]] std::uint32_t streams() const { return static_cast<std::uint32_t>(phase_.size()); }
   [[nodiscard]] std::uint32_t phase(std::uint32_t stream) const { return phase_[stream]; }
   [[nodiscard]] const std::vector<std::uint32_t>& phases() const { return phase_; }
+  [[nodiscard]] std::uint64_t rows() const { return rows_; }
   /// Rows of the stream in the whole epoch.
   [[nodiscard]] std::uint64_t length(std::uint32_t stream) const { return delivered(stream, rows_); }
   /// Rows the stream gives to the first `samples` of the epoch.

@@ -63,8 +63,6 @@ def everything(folder: Path) -> dict[str, Open]:
 
 def order_options(name: str, rows: int) -> dict[str, Any]:
     """Keyword arguments of the loader for an order."""
-    if name == "default":  # so little data is permuted
-        return {"shuffle": True}
     if name == "blocks":
         return {"shuffle": True, "shuffle_buffer": hr.ShuffleShape(12, 1)}
     if name == "blocks 5x2":
@@ -104,7 +102,7 @@ def cases() -> Iterator[Case]:
         for tail in ("partial", "drop", "pad"):
             for world in (1, 2, 3):
                 yield Case("jets", order, tail, world)
-    for order in ("default", "blocks 5x2", "weighted once", "balanced", "listed"):
+    for order in ("blocks 5x2", "weighted once", "balanced", "listed"):
         yield Case("jets", order)
         yield Case("jets", order, "pad", 2)
     for order in ("file", "blocks", "exact", "balanced"):
