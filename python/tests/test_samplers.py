@@ -260,7 +260,7 @@ def test_decodes_over_ranks_are_told(ten_blocks, world: int, streams: int) -> No
         decodes += len(np.unique(np.searchsorted(ends, rows, side="right")))
     told = re.search(r"over ranks +a block is decoded by ([\d.]+) of the (\d) ranks", loader.explain())
     assert told is not None
-    # Of streams that are divided, the last step of an epoch may take a row of one that the rank else has none of.
+    # Where streams are divided, the last step of an epoch may take a row of one that the rank else has none of.
     off = 5e-4 if streams % world == 0 else 1.0005 / len(ends)
     assert (float(told[1]), int(told[2])) == (pytest.approx(decodes / len(ends), abs=off), world)
     if streams % world == 0:

@@ -25,6 +25,7 @@ class WindowDecodes : public ::testing::Test {
 };
 
 TEST_F(WindowDecodes, WhatTheLoaderReallyDoes) {
+  options_.shuffle_buffer = {16, 4, 0};
   const Dataset data = open(directory_.path("a.h5"));
   const std::uint64_t least = smallest_budget(data, options_);
   for (const std::uint64_t budget : {least * 2, least * 3, least * 6, least * 12, mebibytes(512)}) {
