@@ -13,7 +13,7 @@ import pytest
 
 import headrace as hr
 
-LEAST_BLOCK_BYTES, RUN_BYTES = 256 << 10, 512 << 10  # of smaller chunks blocks are several; of chunks of one row
+LEAST_BLOCK_BYTES, RUN_BYTES = 256 << 10, 256 << 10  # of smaller chunks blocks are several; of chunks of one row
 LAYOUTS, EACH = 20, 10
 
 pytestmark = pytest.mark.filterwarnings("ignore:the largest block has", "ignore:shuffle_buffer=.* is a size in bytes")

@@ -10,7 +10,8 @@ namespace headrace {
 namespace {
 
 constexpr std::uint64_t kSmallBlockBytes = 256 << 10;  // below, a block's fixed costs show
-constexpr std::uint64_t kRunBytes = 512 << 10;         // blocks of data without chunks
+constexpr std::uint64_t kRunBytes = 256 << 10;         // blocks of data without chunks: docs/decisions/0039
+constexpr std::uint64_t kMostRuns = std::uint64_t{1} << 31;  // of a file: blocks have numbers of 32 bits
 constexpr std::uint64_t kPartsBytes = 1 << 20;         // blocks of chunks that are decoded in parts
 constexpr std::uint64_t kLargeBlockBytes = 8 << 20;    // aligning never makes a block larger than this
 
@@ -90,6 +91,7 @@ BlockChoice choose_block(const std::vector<ArrayShape>& arrays, std::uint64_t fi
   const bool addressable = block == 1;
   const std::uint64_t wanted = addressable ? kRunBytes : kSmallBlockBytes;
   if (block * row_bytes < wanted) block *= (wanted + block * row_bytes - 1) / (block * row_bytes);
+  if (addressable) block = std::max(block, rows / kMostRuns + 1);
   for (std::size_t i = 0; i < arrays.size(); ++i) {
     const std::uint64_t chunk = std::max<std::uint64_t>(arrays[i].chunk_rows, 1);
     choice.aligned[i] = block % chunk == 0 || (block >= rows && chunk >= rows);

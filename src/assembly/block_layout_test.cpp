@@ -26,7 +26,7 @@ TEST(BlockLayout, ALargeMultipleDoesNot) {
 }
 
 TEST(BlockLayout, DataWithoutChunksComesInRuns) {
-  EXPECT_EQ(choose_block({{1, 128}}, 1'000'000).block_rows, 4096u);
+  EXPECT_EQ(choose_block({{1, 128}}, 1'000'000).block_rows, 2048u);
   EXPECT_EQ(choose_block({{1, 3'000'000}}, 100).block_rows, 1u);
   EXPECT_EQ(choose_block({{1, kAdj}, {128, kX}}, 16384).block_rows, 128u);
 }

@@ -66,6 +66,18 @@ bool BlockServer::serve_from_store(const BlockTask& task, const Wanted& wanted) 
   return false;
 }
 
+std::span<const RowFailure> BlockServer::gather(std::uint64_t first_row, const Wanted& wanted) {
+  failures_.clear();
+  const RowStore& store = *decoded_cache_->rows;
+  StageSpan span(counters_.clock, Stage::kScatter);
+  for (std::size_t f = 0; f < form_.num_fields(); ++f) {
+    const RowsAt rows{store.field(f), form_.row_bytes(f), 0, store.layout().rows()};
+    put(f, {rows, nullptr, field_weight(f), f == 0 && wanted.counts_rows}, first_row, wanted, span);
+  }
+  finish_streaming();
+  return failures_;
+}
+
 bool BlockServer::serve_from_cache(const BlockTask& task, const Wanted& wanted) {
   BlockCache& cache = *decoded_cache_->blocks;
   std::shared_ptr<const KeptBlock> kept;

@@ -3,6 +3,11 @@
 #include <algorithm>
 
 namespace headrace {
+namespace {
+
+constexpr std::size_t kSlotsAhead = 16, kPartsAhead = 8;  // batches of a claim that are on their way from memory
+
+}  // namespace
 
 PartServer::PartServer(const MappedSource& mapped, DecodeCounters& counters) : mapped_(mapped) {
   if (mapped.boxes) cells_.emplace(*mapped.boxes, mapped.groups, counters);
@@ -20,6 +25,7 @@ PartServer::PartServer(const MappedSource& mapped, DecodeCounters& counters) : m
 }
 
 void PartServer::set_decoded_cache(DecodedCache* decoded_cache) {
+  store_ = decoded_cache->rows.get();
   if (cells_)
     cells_->set_decoded_cache(decoded_cache);
   else
@@ -78,14 +84,30 @@ void PartServer::serve_rows(const Claim& claim, std::span<RowDigest> digests, Sa
   found_.clear();
   by_row_.clear();
   std::uint32_t longest = 1;
+  const UnitGroup& group = mapped_.map->groups()[at.group];
+  const std::uint64_t fixed_rows = group.rows == UnitGroup::Rows::kFixed ? group.rows_per_sample : 0;
+  // Batches are many more than a cache holds, and as a rule have one part here each.
+  const auto ask_for = [&](std::size_t run) __attribute__((always_inline)) {
+    if (run + kSlotsAhead < claim.runs.size()) {
+      const WindowSlot* const later = claim.runs[run + kSlotsAhead].slot;
+      __builtin_prefetch(later);
+      __builtin_prefetch(reinterpret_cast<const std::byte*>(&later->memory));
+    }
+    if (run + kPartsAhead >= claim.runs.size()) return;
+    const SlotRun& soon = claim.runs[run + kPartsAhead];
+    __builtin_prefetch(&soon.slot->content.parts[claim.requests[soon.begin].item]);
+    __builtin_prefetch(soon.slot->memory.get());
+  };
   for (std::uint32_t run = 0; run < claim.runs.size(); ++run) {
+    ask_for(run);
     const SlotRun& r = claim.runs[run];
     const StepContent& content = r.slot->content;
     runs_.push_back({r.slot->memory->fields.data() + server.first_array, r.begin, r.end, first_place_of(content.step),
                      &digests[run]});
     for (std::uint32_t i = r.begin; i < r.end; ++i) {
       const Part& part = content.parts[claim.requests[i].item];
-      const std::uint64_t start = content.starts[at.group][claim.requests[i].position];
+      const std::uint32_t position = claim.requests[i].position;
+      const std::uint64_t start = fixed_rows > 0 ? position * fixed_rows : content.starts[at.group][position];
       by_row_.push_back(std::uint64_t{part.row} << 32 | found_.size());
       found_.push_back({part.row, part.count, start + part.place, run});
       longest = std::max(longest, part.count);
@@ -104,12 +126,16 @@ void PartServer::serve_rows(const Claim& claim, std::span<RowDigest> digests, Sa
       for (std::uint32_t i = r.begin; i < r.end; ++i) {
         const Part& part = r.slot->content.parts[claim.requests[i].item];
         if (part.row >= f.rows.end() || part.row + part.count <= f.rows.first) continue;
-        failures_.push_back({{claim.requests[i].item, 1}, f.error, r.slot});
-        // What a transform could not take is told by the sample, what was not decoded by its chunk.
-        Error& error = failures_.back().error;
-        if (error.file().empty() && error.chunk().empty())
-          error = at_sample(f.error, number_of(*r.slot, claim.requests[i].position));
+        note_failure(f, *r.slot, claim.requests[i].item, claim.requests[i].position);
       }
+}
+
+/// What a transform could not take is told by the sample, what was not decoded by its chunk.
+void PartServer::note_failure(const RowFailure& failure, const WindowSlot& slot, std::uint32_t part,
+                              std::uint32_t position) {
+  failures_.push_back({{part, 1}, failure.error, &slot});
+  Error& error = failures_.back().error;
+  if (error.file().empty() && error.chunk().empty()) error = at_sample(failure.error, number_of(slot, position));
 }
 
 }  // namespace headrace

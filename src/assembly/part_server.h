@@ -36,10 +36,28 @@ class PartServer {
   /// Serve a claim of a unit. \param digests  One for each run. \return What failed, by Request::item.
   std::span<const RowFailure> serve(const Claim& claim, std::span<RowDigest> digests,
                                     const std::atomic<bool>& cancelled);
+  /// Gather a whole batch from the store of all rows. Blocks that are not there yet are decoded, served and kept.
+  /// \return What failed, by the number of the part.
+  std::span<const RowFailure> gather(const Claim& claim, RowDigest& digest, const std::atomic<bool>& cancelled);
+  /// Return how many blocks the last gather() decoded.
+  [[nodiscard]] std::uint64_t blocks_decoded() const { return blocks_decoded_; }
+  /// Return what serves the blocks of the first group, which is one of rows.
+  [[nodiscard]] BlockServer& rows() { return *servers_[0].rows; }
 
  private:
   void serve_rows(const Claim& claim, std::span<RowDigest> digests, SampleMap::GroupUnit at,
                   const std::atomic<bool>& cancelled);
+  /// Parts [begin, end) of a whole batch, by row, which are those in one block.
+  struct Stretch {
+    std::uint32_t unit;
+    std::size_t begin, end;
+  };
+  void decode_missing(const Claim& claim, RowRun run, const std::atomic<bool>& cancelled);
+  [[nodiscard]] bool is_free(std::uint32_t unit);
+  void decode_behind(std::uint32_t unit, const std::atomic<bool>& cancelled);
+  void serve_stretch(const WindowSlot& slot, const Stretch& stretch, RowRun run, const std::atomic<bool>& cancelled);
+  void put_gathered(const Claim& claim, RowRun run);
+  void note_failure(const RowFailure& failure, const WindowSlot& slot, std::uint32_t part, std::uint32_t position);
   /// Return the number of a sample among all, chosen or not.
   [[nodiscard]] std::uint64_t number_of(const WindowSlot& slot, std::uint32_t position) const;
 
@@ -55,6 +73,14 @@ class PartServer {
   std::vector<RowRun> runs_;
   std::vector<std::uint64_t> by_row_;  // row and number of each move, to sort
   std::vector<Move> found_, moves_;
+  RowStore* store_ = nullptr;  // of all rows of the first group
+  /// A part of a whole batch: the number of its first row, and of itself and its sample.
+  struct GatheredPart {
+    std::uint64_t row, place;
+    std::uint32_t part, position;
+  };
+  std::vector<GatheredPart> gathered_;
+  std::uint64_t blocks_decoded_ = 0;
   std::vector<RowFailure> failures_;
 };
 

@@ -143,6 +143,8 @@ void RequestWindow::take(std::uint32_t state, Claim& out) {
   out.runs.clear();
   out.filed.swap(b.requests);
   out.runs.swap(b.runs);
+  for (std::size_t i = 1; i < out.runs.size(); ++i) out.runs[i - 1].end = out.runs[i].begin;
+  out.runs.back().end = out.filed.size();
   ++b.version;
   ++active_claims_;
   if (!b.complete) return;
@@ -198,6 +200,17 @@ bool RequestWindow::claim(Claim& out) noexcept {
   return false;
 }
 
+namespace {
+
+/// Return the sample of item `i` of a whole batch: a part where there is a map, else the sample itself.
+std::uint32_t sample_of(const SlotRun& run, std::uint32_t i) {
+  const std::vector<std::uint32_t>& ends = run.slot->content.part_ends;
+  if (ends.empty()) return i;
+  return static_cast<std::uint32_t>(std::ranges::upper_bound(ends, i) - ends.begin());
+}
+
+}  // namespace
+
 /// Leave the first failure of each slot there. \param failures  May overlap: the first that holds a row counts.
 void RequestWindow::note_failures(const Claim& claim, std::span<const RowFailure> failures) {
   std::vector<std::uint32_t> by_row(failures.size());
@@ -222,7 +235,7 @@ void RequestWindow::note_failures(const Claim& claim, std::span<const RowFailure
   };
   for (const SlotRun& run : claim.runs)
     for (std::uint32_t i = run.begin; i < run.end; ++i) {
-      const Request request = claim.kind == Claim::Kind::kBatch ? Request{i, i} : claim.requests[i];
+      const Request request = claim.kind == Claim::Kind::kBatch ? Request{i, sample_of(run, i)} : claim.requests[i];
       if (run.slot->error && run.slot->error_position <= request.position) continue;
       const RowFailure* const failure = failure_of(request.item, run.slot);
       if (!failure) continue;

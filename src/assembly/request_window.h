@@ -131,9 +131,9 @@ class RequestWindow {
     std::uint64_t epoch = 0, asked = 0, expected = 0;
     bool complete = false;  // all requests there will be, or those of a whole pass, are here
     bool closed = false;    // no further request of this epoch can come
-    std::uint64_t first_need = 0;
+    std::uint64_t first_need = 0, newest = 0;  // batches that have requests: the oldest and the newest
     RequestList requests;
-    std::vector<SlotRun> runs;
+    std::vector<SlotRun> runs;  // without their ends
   };
   /// How far homes and units of one epoch are, where there is a map.
   struct MapProgress {

@@ -150,13 +150,13 @@ bool RequestWindow::admit(Claim& out, bool whole_batch) {
   if (!whole_batch) {
     insert(s);
     if (!keeps_samples_) std::swap(s.content.samples, planned_.samples);  // one list for all slots
-  } else if (s.rows > 0) {
+  } else if (requests > 0) {
     out.kind = Claim::Kind::kBatch;
     out.unit = 0;
     out.epoch = s.epoch;
     out.first = out.last = false;
     out.requests.clear();
-    out.runs.assign(1, {&s, 0, s.rows});
+    out.runs.assign(1, {&s, 0, requests});
     taken = true;
   }
   if (requests == 0) slot_filled(s);
@@ -208,7 +208,9 @@ void RequestWindow::file_request(WindowSlot& s, std::uint32_t unit, Request requ
     b.first_need = s.sequence;
     needed_.push({s.sequence, index[unit] - 1, b.version});
   }
-  if (b.runs.empty() || b.runs.back().slot != &s) b.runs.push_back({&s, b.requests.size(), 0});
+  // The lists are long out of the processor's cache: nothing of them is read here, and take() ends the runs.
+  if (b.requests.empty() || b.newest != s.sequence) b.runs.push_back({&s, b.requests.size(), 0});
+  b.newest = s.sequence;
   b.requests.add(request, item_bits_);
   b.runs.back().end = b.requests.size();
 }

@@ -4,6 +4,7 @@
 #include <bit>
 #include <iterator>
 
+#include "assembly/prefetch.h"
 #include "assembly/row_copy.h"
 #include "assembly/row_kernels.h"
 #include "assembly/transformed_rows.h"
@@ -12,6 +13,7 @@ namespace headrace {
 namespace {
 
 constexpr std::size_t kLargestNumber = 8;  // rows are aligned for any type
+constexpr std::size_t kMovesAhead = 8;     // that are on their way from memory while one is copied
 
 /// What the kernels of one field work on.
 struct Job {
@@ -62,7 +64,15 @@ std::uint64_t put_moves(const Job& job, std::span<const Move> moves, std::span<c
                         Copy copy, const By& by) {
   const RowsAt& source = job.from.rows;
   std::uint64_t copied = 0;
-  for (const Move& move : moves) {
+  // Rows may lie anywhere in a store. Inlined by force, as in sink_gather.cpp.
+  const auto ask = [&](const Move& move) __attribute__((always_inline)) {
+    const std::uint64_t row = job.first_row + move.row - source.first_row;
+    const std::byte* const at = source.data + std::min(row, source.count) * source.stride_bytes;
+    for (std::size_t line = 0; line < kLinesAhead; ++line) __builtin_prefetch(at + line * kCacheLineBytes);
+  };
+  for (std::size_t i = 0; i < moves.size(); ++i) {
+    if (i + kMovesAhead < moves.size()) ask(moves[i + kMovesAhead]);
+    const Move& move = moves[i];
     const std::uint64_t first = job.first_row + move.row;
     const std::uint64_t begin = std::max(first, source.first_row);
     const std::uint64_t end = std::min(first + move.count, source.first_row + source.count);
@@ -81,7 +91,7 @@ std::uint64_t put_moves(const Job& job, std::span<const Move> moves, std::span<c
         copy(place, at);
       const std::uint64_t number = copies.saw(at, place, together, repeated ? row - source.first_row : 0);
       if (sums)
-        for (std::uint64_t i = 0; i < together; ++i) sums->add(number + i);
+        for (std::uint64_t k = 0; k < together; ++k) sums->add(number + k);
       at += together * source.stride_bytes;
       place += together * job.row_bytes;
     }

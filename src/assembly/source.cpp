@@ -1,5 +1,7 @@
 #include "assembly/source.h"
 
+#include <algorithm>
+
 #include "format/outside_files.h"
 
 namespace headrace {
@@ -9,6 +11,12 @@ std::vector<OutsideFile> other_files(const SourceFile& file) {
   for (const auto& array : file.arrays)
     for (OutsideFile& other : array->other_files()) others.add(std::move(other));
   return std::move(others).take();
+}
+
+bool is_decoded(const Source& source) {
+  const auto decoded = [](const std::shared_ptr<ArrayReader>& array) { return is_decoded(array->info()); };
+  return std::ranges::any_of(source.files,
+                             [&](const SourceFile& file) { return std::ranges::any_of(file.arrays, decoded); });
 }
 
 std::vector<Field> Source::slot_fields() const {

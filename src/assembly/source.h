@@ -45,6 +45,10 @@ struct SourceFile {
 /// sources of virtual data sets.
 std::vector<OutsideFile> other_files(const SourceFile& file);
 
+struct Source;
+/// True if there is anything to decode in any array of the source.
+bool is_decoded(const Source& source);
+
 /// Data sets whose files are one source's, and how often each is to be drawn.
 struct SourceMixture {
   struct Part {

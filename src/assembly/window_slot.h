@@ -106,7 +106,7 @@ struct SlotRun {
 struct Claim {
   enum class Kind : std::uint8_t {
     kUnit,    ///< Decode a block, or a unit of a map, and serve `requests` from it.
-    kBatch,   ///< Gather a whole batch: its samples at their positions, one run, no requests.
+    kBatch,   ///< Gather a whole batch: its samples, or all of their parts, one run, no requests.
     kFinish,  ///< Do finishing task `unit` of the slot of the only run.
     kSpare,   ///< No consumer waits: do what later epochs will want. No runs, no requests.
   };
@@ -126,7 +126,7 @@ struct Claim {
 
 /// Rows of a claim that could not be served.
 struct RowFailure {
-  RowRange rows;  ///< By Request::item; positions where the claim is a whole batch or a finishing task.
+  RowRange rows;  ///< By Request::item; of a whole batch its parts or samples, of a finishing task positions.
   Error error;
   const WindowSlot* slot = nullptr;  ///< Whose requests are meant, where each slot numbers its own; null: all of them.
 };

@@ -95,10 +95,11 @@ class SpanMaker final : public SampleMaker {
   }
 
  private:
-  /// A home's first and last unit are its neighbours' too, and are decoded for each: of so many units, one more.
+  /// A home's first and last unit are its neighbours' too, and are decoded for each: of so many units, one more. Where
+  /// nothing is decoded, more and smaller homes mix better in the same memory.
   [[nodiscard]] std::uint64_t home_units(const Source& source, const BlockLayout& layout) const {
     constexpr std::uint64_t kSpanHomeBytes = 4 << 20, kLeast = 4, kMost = 16;
-    if (list_.is_array_each) return 1;  // an array is one sample's
+    if (list_.is_array_each || !is_decoded(source)) return 1;  // an array is one sample's
     const std::uint64_t unit_bytes = layout.most_stored_rows() * source.row_bytes();
     return std::clamp(kSpanHomeBytes / std::max<std::uint64_t>(unit_bytes, 1), kLeast, kMost);
   }

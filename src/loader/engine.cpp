@@ -64,9 +64,12 @@ RequestWindow::Options window_options(const SampleSource& source, const EnginePl
             .padded = plan.padding != nullptr,
             .finishing = finishing,
             .row_weight = 1,
+            .gather_ready = &flags.gather_ready,
+            .direct_window_slots = plan.direct_window_slots(),
             .tells_ahead = plan.tier == CacheTier::kSomeBlocks};
   return {.max_slots = plan.slots,
           .keep_samples = plan.delivers_row_ids,
+          .span_slots = plan.steps->span_steps(),
           .finishing = finishing,
           .row_weight = row_weight(source.rows()->columns->size()),
           .gather_ready = &flags.gather_ready,
@@ -92,7 +95,7 @@ Engine::Engine(SampleSource source, EnginePlan plan, ThreadStarter starter)
     : source_(std::move(source)),
       plan_(std::move(plan)),
       start_thread_(std::move(starter)),
-      claims_(plan_.blocks->num_blocks(), plan_.sampler->num_samples()),
+      claims_(plan_.stored_blocks().num_blocks(), plan_.sampler->num_samples()),
       uncached_(plan_.blocks->num_blocks()),
       owner_pid_(::getpid()),
       fields_(headrace::batch_fields(source_, plan_)),
@@ -129,9 +132,9 @@ void Engine::provide_memory(EngineMemory memory, std::shared_ptr<DecodedCache> d
     decoded_cache->blocks->set_growing(plan_.fits_encoded && plan_.slots > plan_.direct_window_slots());
   }
   if (decoded_cache->rows) {
-    gather_.emplace(*decoded_cache->rows, *plan_.blocks, source_.rows()->program);
+    if (source_.rows()) gather_.emplace(*decoded_cache->rows, *plan_.blocks, source_.rows()->program);
     decoded_cache->set_complete_callback([this] { persist_store(); });
-    gather_ready_.store(are_at_hand(*decoded_cache->rows), std::memory_order_release);
+    gather_ready_.store(plan_.gathers || are_at_hand(*decoded_cache->rows), std::memory_order_release);
     // A whole cache with damaged blocks is not mended.
     const bool fills =
         plan_.tier != CacheTier::kDirectory || plan_.keeping_bytes > 0 || decoded_cache->rows->complete();
@@ -148,7 +151,7 @@ void Engine::provide_memory(EngineMemory memory, std::shared_ptr<DecodedCache> d
     if (w->parts) w->parts->set_decoded_cache(decoded_cache_.get());
   }
   preloads_ = plan_.preloads && decoded_cache_->rows;
-  const bool asked = preloads_ || plan_.tier == CacheTier::kDirectory || plan_.tier == CacheTier::kHostRows;
+  const bool asked = preloads_ || plan_.gathers || plan_.tier == CacheTier::kDirectory || plan_.tier == CacheTier::kHostRows;
   if (asked) decoded_cache_->policy.keep_everything();
   has_memory_ = true;
 }
@@ -159,8 +162,8 @@ std::shared_ptr<DecodedCache> Engine::decoded_cache() const {
 }
 
 Engine::Preload Engine::preload() const {
-  const std::uint64_t all = preloads_ ? plan_.blocks->num_blocks() : 0;
-  if (gather_ready_) return {all, all};
+  const std::uint64_t all = preloads_ ? plan_.stored_blocks().num_blocks() : 0;
+  if (gather_ready_ && !plan_.gathers) return {all, all};
   return {std::min(preloaded_.load(), all), all};
 }
 

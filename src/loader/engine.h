@@ -151,6 +151,7 @@ class Engine {
   void serve_block(DecodeThread& decoder);
   void keep_uncached(DecodeThread& decoder);
   void serve_parts(DecodeThread& decoder);
+  void gather_parts(DecodeThread& w);
   void gather_batch(DecodeThread& decoder);
   void finish(DecodeThread& decoder);
   void count_gathered(DecodeThread& decoder, std::uint64_t position, std::uint64_t samples);

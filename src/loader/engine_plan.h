@@ -95,6 +95,8 @@ struct EnginePlan {
   std::uint64_t cache_bytes = 0;           ///< Part of the budget, for what is kept.
   std::uint64_t keeping_bytes = 0;         ///< Scratch for blocks on their way there, all threads.
   bool preloads = false;                   ///< All is decoded before the first batch.
+  /// kAllRows, and batches are gathered from there one by one: a block is decoded when one of them needs it first.
+  bool gathers = false;
   BlockCoding coding = BlockCoding::kRaw;  ///< Coding of kSomeBlocks.
   double coded_share = 1;                  ///< Encoded over decoded bytes.
   /// kSomeBlocks, but all of them fit encoded, as far as is known: as the cache grows it takes slots from the window,
@@ -102,6 +104,8 @@ struct EnginePlan {
   bool fits_encoded = false;
   bool gather_ready = false;  ///< kDirectory, whole, and rows can be copied from anywhere in it.
 
+  /// Return the blocks of rows that decode together: those of the map's group 0, or those that the order shuffles.
+  [[nodiscard]] const BlockTable& stored_blocks() const { return map_rows ? *map_rows : *blocks; }
   /// True if the samples of each epoch are drawn anew.
   [[nodiscard]] bool draws_samples() const { return boxes && boxes->drawn(); }
   /// Return the slots over which the samples of a home are spread, where each is a visit, and a tenth more.

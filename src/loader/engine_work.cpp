@@ -60,7 +60,7 @@ void Engine::serve_claim(DecodeThread& w) {
     else if (w.claim.kind == Claim::Kind::kSpare)
       keep_uncached(w);
     else if (w.parts)
-      serve_parts(w);
+      w.claim.kind == Claim::Kind::kBatch ? gather_parts(w) : serve_parts(w);
     else
       w.claim.kind == Claim::Kind::kBatch ? gather_batch(w) : serve_block(w);
   } catch (const std::exception& e) {  // bad_alloc, or a library's own: the rows fail, not the process
@@ -73,12 +73,13 @@ void Engine::serve_claim(DecodeThread& w) {
 
 /// Every block into the store, in the order of the files. What fails is left for the batch that needs it.
 void Engine::preload_blocks(DecodeThread& w) {
-  const BlockTable& blocks = *plan_.blocks;
+  const BlockTable& blocks = plan_.stored_blocks();
   const std::atomic<bool>& cancelled = stopped_;
   for (std::uint64_t b; !stopped_ && (b = next_preload_.fetch_add(1)) < blocks.num_blocks();) {
     if (!decoded_cache_->rows->ready(b) && decoded_cache_->fills()) {
       const BlockTable::Place place = blocks.place(b);
-      keep_ahead(*w.server, {b, place.file, place.rows, true, 0, {.ahead = true}}, cancelled);
+      const BlockTask task{b, place.file, place.rows, true, 0, {.ahead = true}};
+      keep_ahead(w.parts ? w.parts->rows() : *w.server, task, cancelled);
     }
     preloaded_.fetch_add(1);
   }
@@ -88,6 +89,15 @@ void Engine::preload_blocks(DecodeThread& w) {
 void Engine::serve_parts(DecodeThread& w) {
   const auto failures = w.parts->serve(w.claim, w.digests, window_.cancel_flag());
   w.failures.assign(failures.begin(), failures.end());
+}
+
+/// A whole batch of mapped samples from the store that has all rows, or is going to.
+void Engine::gather_parts(DecodeThread& w) {
+  const auto failures = w.parts->gather(w.claim, w.digests[0], window_.cancel_flag());
+  w.failures.assign(failures.begin(), failures.end());
+  for (std::uint64_t i = 0; i < w.parts->blocks_decoded(); ++i) claims_.add(w.claim.epoch);
+  const StepContent& content = w.claim.runs[0].slot->content;
+  count_gathered(w, content.step.begin, content.samples.size());
 }
 
 /// A finishing task of a batch.
@@ -176,12 +186,13 @@ void Engine::gather_batch(DecodeThread& w) {
 /// needed, but for blocks that this epoch has asked for one by one. Rounded up, so that an epoch is never less than
 /// one.
 void Engine::count_gathered(DecodeThread& w, std::uint64_t position, std::uint64_t samples) {
+  const Source& rows = *source_.stored()[0];
   std::uint64_t record_bytes = 0;
-  for (const auto& array : source_.rows()->files[0].arrays) record_bytes += array->info().row_record_bytes();
-  const double stored_per_row = static_cast<double>(plan_.data_bytes) / static_cast<double>(source_.sample_bytes()) /
-                                static_cast<double>(plan_.blocks->num_rows());
-  const double bytes =
-      static_cast<double>(samples * record_bytes) * stored_per_row * claims_.add_gathered(w.claim.epoch, position);
+  for (const auto& array : rows.files[0].arrays) record_bytes += array->info().row_record_bytes();
+  const double rows_per_sample = static_cast<double>(plan_.data_bytes) / static_cast<double>(rows.row_bytes()) /
+                                 static_cast<double>(plan_.blocks->num_rows());
+  const double bytes = static_cast<double>(samples * record_bytes) * rows_per_sample *
+                       claims_.add_gathered(w.claim.epoch, position);
   w.counters.add_decodes(0, static_cast<std::uint64_t>(std::ceil(bytes)));
 }
 

@@ -72,6 +72,8 @@ std::string describe_keeping(const EnginePlan& p, const CacheChoice& choice, std
           "all rows, decoded, {} ({}): {}", format_bytes(p.data_bytes), p.tier_reason,
           p.preloads
               ? std::string("decoded before the first batch; from then on nothing is decoded, whatever the order")
+          : p.gathers
+              ? std::string("read when a batch first needs them; later ones are copied from there, whatever the order")
               : fmt::format("{}; from then on nothing is decoded, whatever the order", kKeptWhen));
     case CacheTier::kHostRows:
       return fmt::format("rows, decoded, up to {} of {}, shared by the processes of this host ({})",
@@ -193,6 +195,7 @@ std::string explain_plan(const Loader::Impl& loader) {
   line("memory", fmt::format("{} of a budget of {} ({})", format_bytes(p.planned_bytes()), format_bytes(p.budget_bytes),
                              p.budget_reason));
   const std::string more = p.draws_samples() ? "patches in the slots share decoded chunks"
+                           : p.gathers       ? "batches are copied from the cache one by one"
                                              : fmt::format("{} would decode each block once an epoch", p.wanted_slots);
   line("  slots", fmt::format("{} x {} = {}; {}", p.slots, format_bytes(p.slot_bytes),
                               format_bytes(p.slots * p.slot_bytes), more));
@@ -230,6 +233,7 @@ std::string explain_plan(const Loader::Impl& loader) {
          std::string(source.mixture() ? "every block once per pass over its part of the mixture"
                      : short_window ? "every block once an epoch, and none once all are kept; until then some of them "
                                       "again, as their rows go into more batches than the slots hold"
+                     : p.gathers         ? "every block once, and none in later epochs"
                      : p.keeps_all_units ? "every block once an epoch, and none once all are kept"
                                          : "every block once an epoch") +
              straddling);

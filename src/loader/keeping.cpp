@@ -96,7 +96,7 @@ Result<std::shared_ptr<DecodedCache>> make_decoded_cache(const Source& source, c
                                                          const std::shared_ptr<Notices>& notices) {
   auto decoded_cache = std::make_shared<DecodedCache>(keep_share());
   decoded_cache->notices = notices;
-  const BlockTable& blocks = *plan.blocks;
+  const BlockTable& blocks = plan.stored_blocks();
   switch (plan.tier) {
     case CacheTier::kNothing:
       break;

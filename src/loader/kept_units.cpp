@@ -10,16 +10,9 @@ namespace {
 /// A claim comes up to a quarter of the window ahead of need (RequestWindow), and serves what waits behind it.
 constexpr double kSharedPart = 0.75;
 
-bool are_decoded(const Source& rows) {
-  return std::ranges::any_of(rows.files, [](const SourceFile& file) {
-    return std::ranges::any_of(file.arrays,
-                               [](const std::shared_ptr<ArrayReader>& array) { return is_decoded(array->info()); });
-  });
-}
-
 KeptUnits count_rows(const SourceGroup& rows) {
   KeptUnits units;
-  if (!are_decoded(*rows.source)) return units;
+  if (!is_decoded(*rows.source)) return units;
   const BlockForm form(*rows.source->columns);
   const BlockTable& table = *rows.layout.table;
   units.number = table.num_blocks();

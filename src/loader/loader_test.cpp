@@ -147,7 +147,7 @@ TEST(Loader, WhatComesFromMemoryCountsAsNeededInEveryTier) {
   ::setenv("HEADRACE_KEEP_SHARE", "inf", 1);  // all of it in the first epoch
   const Dataset data = fake_dataset({1024, 1024}, {{100, 32}, {40, 512}});
   const auto amplification = [&](CacheChoice::Mode mode, int epochs) {
-    LoaderOptions options{.batch_size = 8, .shuffle = true, .shuffle_buffer = {4, 4, 0}, .threads = 2};
+    LoaderOptions options{.batch_size = 8, .shuffle = true, .threads = 2};
     options.cache.mode = mode;
     Loader loader(data, options);
     delivered_rows(loader, epochs);

@@ -8,6 +8,7 @@
 #include "assembly/part_server.h"
 #include "base/align.h"
 #include "base/number_text.h"
+#include "cache/row_store.h"
 #include "delivery/slot_pool.h"
 #include "loader/derived_columns.h"
 #include "loader/kept_units.h"
@@ -119,6 +120,13 @@ void plan_kept_units(const MappedSource& mapped, const KeptUnits& units, Room ro
   plan.tier_reason = "the part of the budget that the batches leave";
 }
 
+/// Memory that keeps all rows; nullopt: the samples are of cells, or of rows of several groups, which have no store.
+std::optional<std::uint64_t> all_rows_bytes(const MappedSource& mapped) {
+  if (mapped.boxes || mapped.groups.size() > 1) return std::nullopt;
+  const SourceGroup& rows = mapped.groups[0];
+  return RowStore::pages_for(rows.layout.table->num_rows(), *rows.source->columns, rows.layout.table->num_blocks());
+}
+
 }  // namespace
 
 Status plan_mapped_memory(const MappedSource& mapped, const LoaderOptions& options, const PlanContext& context,
@@ -182,14 +190,23 @@ Status plan_mapped_memory(const MappedSource& mapped, const LoaderOptions& optio
     const auto bytes_of = [&](std::uint64_t slots) {
       return std::max(slots * mean, kLeastSlots * largest) + slots * bookkeeping;
     };
-    const KeptUnits units = count_kept_units(mapped);
+    const std::uint64_t limit = std::min(plan.budget_bytes, context.room.free_bytes);
+    const std::optional<std::uint64_t> all_rows = all_rows_bytes(mapped);
+    if (all_rows && fixed + bytes_of(plan.direct_window_slots()) + *all_rows <= limit) {
+      plan.tier = CacheTier::kAllRows;
+      plan.tier_reason = "all of it fits the budget";
+      plan.gathers = true;
+      plan.cache_bytes = *all_rows;
+      plan.wanted_slots = plan.slots = plan.direct_window_slots();
+      plan.data_bytes = mapped.groups[0].layout.table->num_rows() * mapped.groups[0].source->row_bytes();
+    }
+    const KeptUnits units = plan.gathers ? KeptUnits{} : count_kept_units(mapped);
     if (mapped.boxes) plan.data_bytes = units.all_bytes;
-    if (units.number == 0)
+    if (units.number == 0 && !plan.gathers)
       plan.tier_reason =
           fmt::format("{} are stored as they are delivered, and the system keeps what it read", mapped.what);
-    else
-      plan_kept_units(mapped, units, {std::min(plan.budget_bytes, context.room.free_bytes), fixed}, slots_in, bytes_of,
-                      plan);
+    else if (!plan.gathers)
+      plan_kept_units(mapped, units, {limit, fixed}, slots_in, bytes_of, plan);
   }
   const std::uint64_t arena = std::max(plan.slots * mean, kLeastSlots * largest);
   plan.slot_bytes = (arena + plan.slots - 1) / plan.slots;

@@ -59,7 +59,7 @@ Report::Cache describe_cache(const Engine& engine) {
   static constexpr std::array<const char*, 5> kKinds{"nothing", "blocks", "all rows", "shared rows", "directory"};
   c.kind = kKinds[static_cast<std::size_t>(plan.tier)];
   c.capacity_bytes = plan.tier == CacheTier::kDirectory ? plan.data_bytes : plan.cache_bytes;
-  c.all_blocks = plan.kept_units ? plan.kept_units : plan.blocks->num_blocks();
+  c.all_blocks = plan.kept_units ? plan.kept_units : plan.stored_blocks().num_blocks();
   const std::shared_ptr<DecodedCache> decoded_cache = engine.decoded_cache();
   if (!decoded_cache) return c;
   const DecodedCache::Last now = decoded_cache->last();

@@ -9,6 +9,13 @@
 namespace headrace {
 namespace {
 
+/// The first coordinate of Sobol's sequence as a whole number below 2^bits.
+std::uint32_t reversed(std::uint32_t k, unsigned bits) {
+  std::uint32_t place = 0;
+  for (unsigned i = 0; i < bits; ++i) place |= (k >> i & 1) << (bits - 1 - i);
+  return place;
+}
+
 /// The second coordinate of Sobol's sequence as a whole number below 2^bits: row i of its matrix has Pascal's triangle
 /// modulo 2, in which j over i is odd where the bits of i are among those of j (Lucas 1878).
 std::uint32_t sobol(std::uint32_t k, unsigned bits) {
@@ -46,7 +53,8 @@ std::vector<std::uint32_t> line_places(const std::vector<std::uint32_t>& phases)
   const std::vector<std::uint32_t> golden = golden_ranks(coarse);
   for (std::uint32_t v = 0; v < streams; ++v) {
     const std::uint32_t k = phases[v] & ((std::uint32_t{1} << bits) - 1), t = phases[v] >> bits;
-    places[v] = (((golden[t] + k) % coarse) << bits) + sobol(k, bits);
+    const std::uint64_t part = (std::uint64_t{reversed(k, bits)} * coarse) >> bits;
+    places[v] = static_cast<std::uint32_t>((golden[t] + part) % coarse << bits) + sobol(k, bits);
   }
   return places;
 }

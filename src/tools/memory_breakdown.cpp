@@ -28,6 +28,7 @@ std::vector<MemoryComponent> memory_components(const EnginePlan& plan, std::uint
                    format_bytes(plan.slot_bytes))},
       {"cache", plan.cache_bytes,
        plan.preloads                         ? "all rows, decoded before the first batch"
+       : plan.gathers                        ? "all rows: fills up in the first epoch"
        : plan.tier == CacheTier::kSomeBlocks ? "blocks for later epochs: fills up over some epochs, less if re-encoded"
                                              : "rows kept for later epochs: fills up over some epochs"},
       {"decode scratch", plan.scratch_bytes + plan.keeping_bytes,

@@ -1,0 +1,131 @@
+// Windows and spans of rows that all fit in memory: batches are gathered from there, from the first one on.
+#include <gtest/gtest.h>
+#include <headrace/loader/loader.h>
+#include <rapidcheck.h>
+
+#include <random>
+
+#include "catalog/span_map.h"
+#include "dataset/testing/mapped_data.h"
+
+namespace headrace {
+namespace {
+
+using testing::Copy;
+using testing::copy_of;
+using testing::FakeFaults;
+
+/// Two files of 900 and 700 rows in chunks of 50, which are the blocks: of two columns of 6,000 and of 12 bytes.
+class Data {
+ public:
+  explicit Data(Spans spans)
+      : set(make(testing::table_of({900, 700}, {{1500, 50}, {3, 50}}, faults), std::move(spans), num_blocks)) {}
+  const std::shared_ptr<FakeFaults> faults = std::make_shared<FakeFaults>();
+  std::uint64_t num_blocks = 0;
+  Dataset set;
+
+ private:
+  static Dataset make(SourceGroup rows, Spans spans, std::uint64_t& num_blocks) {
+    num_blocks = rows.layout.table->num_blocks();
+    auto map = std::make_shared<SpanMap>(SpanMap::Options{.home_samples = 8,
+                                                          .rows = rows.layout.table,
+                                                          .row_weight = row_weight(2),
+                                                          .spans = std::move(spans)});
+    return Dataset(Dataset::Impl::make(make_mapped_source(map, nullptr, {std::move(rows)}, "spans").value()));
+  }
+};
+
+Spans windows(std::uint64_t stride = 5, std::uint64_t length = 17) {
+  return Spans::windows({{0, 1600}}, stride, length);
+}
+
+/// Of random lengths, some of them 0; all rows are somebody's.
+Spans runs(std::uint32_t seed) {
+  std::mt19937 random(seed);
+  std::vector<std::uint64_t> starts{0};
+  while (starts.back() < 1600) starts.push_back(std::min<std::uint64_t>(starts.back() + random() % 90, 1600));
+  return Spans::between(std::move(starts));
+}
+
+std::vector<Copy> delivered(Loader& loader, int epochs) {
+  std::vector<Copy> all;
+  for (int e = 0; e < epochs; ++e)
+    for (const Batch& batch : loader) all.push_back(copy_of(batch));
+  return all;
+}
+
+TEST(GatheredRows, AreThoseThatAreDecodedAnew) {
+  EXPECT_TRUE(rc::check([] {
+    const Data data(*rc::gen::arbitrary<bool>() ? runs(*rc::gen::arbitrary<std::uint32_t>())
+                                                : windows(*rc::gen::inRange<std::uint64_t>(1, 60),
+                                                          *rc::gen::inRange<std::uint64_t>(1, 200)));
+    LoaderOptions options{.batch_size = *rc::gen::inRange<std::uint64_t>(1, 40)};
+    options.cache.mode = CacheChoice::kNone;
+    options.shuffle = *rc::gen::element(Shuffle::kNone, Shuffle::kBlock, Shuffle::kExact);
+    if (*rc::gen::arbitrary<bool>()) options.rank = 1, options.world_size = 3;
+    Loader anew(data.set, options);
+    const std::vector<Copy> want = delivered(anew, 2);
+    options.cache = {};
+    options.threads = *rc::gen::inRange<std::uint32_t>(1, 5);
+    Loader kept(data.set, options);
+    RC_ASSERT(delivered(kept, 2) == want);
+    RC_ASSERT(kept.explain().find("all of it fits the budget") != std::string::npos);
+  }));
+}
+
+TEST(GatheredRows, AreDecodedOnceAndByTheBatchesThatNeedThem) {
+  const Data data(windows());
+  Loader loader(data.set, {.batch_size = 4, .shuffle = true, .threads = 2});
+  std::uint64_t batches = 0;
+  for (const Batch& batch : loader) {
+    EXPECT_LE(batch.rows(), 4u);
+    if (batches++ > 0) continue;
+    EXPECT_LT(loader.report().cache.blocks, data.num_blocks);
+  }
+  const Report one = loader.report();
+  EXPECT_TRUE(one.cache.complete);
+  EXPECT_EQ(one.cache.misses, data.num_blocks);
+  EXPECT_EQ(one.chunks_decoded, 2 * data.num_blocks);
+  EXPECT_NEAR(one.read_amplification, 1, 0.2);
+  (void)delivered(loader, 2);
+  const Report three = loader.report();
+  EXPECT_EQ(three.chunks_decoded, one.chunks_decoded);
+  EXPECT_NEAR(three.read_amplification, one.read_amplification / 3, 0.1);
+}
+
+TEST(GatheredRows, ArePreloaded) {
+  const Data data(windows());
+  Loader loader(data.set, {.batch_size = 9, .shuffle = true, .threads = 2});
+  loader.preload();
+  EXPECT_TRUE(loader.report().cache.complete);
+  const std::uint64_t decoded = loader.report().chunks_decoded;
+  EXPECT_EQ(decoded, 2 * data.num_blocks);
+  (void)delivered(loader, 1);
+  EXPECT_EQ(loader.report().chunks_decoded, decoded);
+}
+
+TEST(GatheredRows, ThatAreDamagedAreRaisedWithTheFirstBatchThatHasThem) {
+  for (const bool shuffle : {false, true}) {
+    std::vector<std::pair<std::uint64_t, std::string>> before;
+    for (const auto cache : {CacheChoice::kNone, CacheChoice::kAuto})
+      for (const std::uint32_t threads : {1u, 3u}) {
+        const Data data(windows());
+        data.faults->bad_rows = {1234};
+        LoaderOptions options{.batch_size = 10, .shuffle = shuffle, .seed = 8, .threads = threads};
+        options.cache.mode = cache;
+        Loader loader(data.set, options);
+        auto& [samples, text] = before.emplace_back();
+        try {
+          for (const Batch& batch : loader) samples += batch.rows();
+          ADD_FAILURE() << "nothing was raised";
+        } catch (const Error& error) {
+          EXPECT_EQ(error.code(), ErrorCode::kCorruptData);
+          text = error.what();
+        }
+      }
+    for (const auto& other : before) EXPECT_EQ(other, before[0]);
+  }
+}
+
+}  // namespace
+}  // namespace headrace
