@@ -9,11 +9,11 @@
 namespace headrace {
 namespace {
 
-constexpr std::uint64_t kSmallBlockBytes = 256 << 10;  // below, a block's fixed costs show
-constexpr std::uint64_t kRunBytes = 256 << 10;         // blocks of data without chunks: docs/decisions/0039
+constexpr std::uint64_t kSmallBlockBytes = 256 << 10;        // below, a block's fixed costs show
+constexpr std::uint64_t kRunBytes = 256 << 10;               // blocks of data without chunks: docs/decisions/0039
 constexpr std::uint64_t kMostRuns = std::uint64_t{1} << 31;  // of a file: blocks have numbers of 32 bits
-constexpr std::uint64_t kPartsBytes = 1 << 20;         // blocks of chunks that are decoded in parts
-constexpr std::uint64_t kLargeBlockBytes = 8 << 20;    // aligning never makes a block larger than this
+constexpr std::uint64_t kPartsBytes = 1 << 20;               // blocks of chunks that are decoded in parts
+constexpr std::uint64_t kLargeBlockBytes = 8 << 20;          // aligning never makes a block larger than this
 
 std::uint64_t lcm_or_zero(std::uint64_t a, std::uint64_t b) {  // 0 on overflow
   std::uint64_t out = 0;

@@ -55,8 +55,8 @@ class BlockServer {
   /// \return Rows that could not be served, with located errors; rows of good pieces are in place all the same. Valid
   ///         until the next call.
   std::span<const RowFailure> serve(const BlockTask& task, const Wanted& wanted, const std::atomic<bool>& cancelled);
-  /// Copy rows of any blocks from the store of all rows, where these are ready. \param first_row  Number of row 0 of the
-  /// moves. \return As serve(), with rows counted like those of the moves.
+  /// Copy rows of any blocks from the store of all rows, where these are ready. \param first_row  Number of row 0 of
+  /// the moves. \return As serve(), with rows counted like those of the moves.
   std::span<const RowFailure> gather(std::uint64_t first_row, const Wanted& wanted);
   /// Decode a part of a resident array to its place. Pieces that fail are noted there: the error belongs to the batch
   /// that needs their rows. \param go_on  Asked before each piece: false ends it.

@@ -129,8 +129,8 @@ class RequestWindow {
   struct UnitState {
     std::uint32_t unit = 0, version = 0, claims = 0;
     std::uint64_t epoch = 0, asked = 0, expected = 0;
-    bool complete = false;  // all requests there will be, or those of a whole pass, are here
-    bool closed = false;    // no further request of this epoch can come
+    bool complete = false;                     // all requests there will be, or those of a whole pass, are here
+    bool closed = false;                       // no further request of this epoch can come
     std::uint64_t first_need = 0, newest = 0;  // batches that have requests: the oldest and the newest
     RequestList requests;
     std::vector<SlotRun> runs;  // without their ends

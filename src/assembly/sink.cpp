@@ -13,7 +13,9 @@ namespace headrace {
 namespace {
 
 constexpr std::size_t kLargestNumber = 8;  // rows are aligned for any type
-constexpr std::size_t kMovesAhead = 8;     // that are on their way from memory while one is copied
+// On their way from memory while a move is copied: so many others, and so much of each. Windows of 1 KiB from a store
+// of 100 MB took 206 ns with four lines of each, 252 with none, 185 with all.
+constexpr std::size_t kMovesAhead = 4, kMostAsked = 1024;
 
 /// What the kernels of one field work on.
 struct Job {
@@ -68,7 +70,8 @@ std::uint64_t put_moves(const Job& job, std::span<const Move> moves, std::span<c
   const auto ask = [&](const Move& move) __attribute__((always_inline)) {
     const std::uint64_t row = job.first_row + move.row - source.first_row;
     const std::byte* const at = source.data + std::min(row, source.count) * source.stride_bytes;
-    for (std::size_t line = 0; line < kLinesAhead; ++line) __builtin_prefetch(at + line * kCacheLineBytes);
+    const std::size_t bytes = std::min(move.count * source.stride_bytes, kMostAsked);
+    for (std::size_t ahead = 0; ahead < bytes; ahead += kCacheLineBytes) __builtin_prefetch(at + ahead);
   };
   for (std::size_t i = 0; i < moves.size(); ++i) {
     if (i + kMovesAhead < moves.size()) ask(moves[i + kMovesAhead]);

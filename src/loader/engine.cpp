@@ -151,7 +151,8 @@ void Engine::provide_memory(EngineMemory memory, std::shared_ptr<DecodedCache> d
     if (w->parts) w->parts->set_decoded_cache(decoded_cache_.get());
   }
   preloads_ = plan_.preloads && decoded_cache_->rows;
-  const bool asked = preloads_ || plan_.gathers || plan_.tier == CacheTier::kDirectory || plan_.tier == CacheTier::kHostRows;
+  const bool asked =
+      preloads_ || plan_.gathers || plan_.tier == CacheTier::kDirectory || plan_.tier == CacheTier::kHostRows;
   if (asked) decoded_cache_->policy.keep_everything();
   has_memory_ = true;
 }

@@ -191,8 +191,8 @@ void Engine::count_gathered(DecodeThread& w, std::uint64_t position, std::uint64
   for (const auto& array : rows.files[0].arrays) record_bytes += array->info().row_record_bytes();
   const double rows_per_sample = static_cast<double>(plan_.data_bytes) / static_cast<double>(rows.row_bytes()) /
                                  static_cast<double>(plan_.blocks->num_rows());
-  const double bytes = static_cast<double>(samples * record_bytes) * rows_per_sample *
-                       claims_.add_gathered(w.claim.epoch, position);
+  const double bytes =
+      static_cast<double>(samples * record_bytes) * rows_per_sample * claims_.add_gathered(w.claim.epoch, position);
   w.counters.add_decodes(0, static_cast<std::uint64_t>(std::ceil(bytes)));
 }
 

@@ -233,7 +233,7 @@ std::string explain_plan(const Loader::Impl& loader) {
          std::string(source.mixture() ? "every block once per pass over its part of the mixture"
                      : short_window ? "every block once an epoch, and none once all are kept; until then some of them "
                                       "again, as their rows go into more batches than the slots hold"
-                     : p.gathers         ? "every block once, and none in later epochs"
+                     : p.gathers    ? "every block once, and none in later epochs"
                      : p.keeps_all_units ? "every block once an epoch, and none once all are kept"
                                          : "every block once an epoch") +
              straddling);

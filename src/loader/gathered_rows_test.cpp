@@ -27,10 +27,8 @@ class Data {
  private:
   static Dataset make(SourceGroup rows, Spans spans, std::uint64_t& num_blocks) {
     num_blocks = rows.layout.table->num_blocks();
-    auto map = std::make_shared<SpanMap>(SpanMap::Options{.home_samples = 8,
-                                                          .rows = rows.layout.table,
-                                                          .row_weight = row_weight(2),
-                                                          .spans = std::move(spans)});
+    auto map = std::make_shared<SpanMap>(SpanMap::Options{
+        .home_samples = 8, .rows = rows.layout.table, .row_weight = row_weight(2), .spans = std::move(spans)});
     return Dataset(Dataset::Impl::make(make_mapped_source(map, nullptr, {std::move(rows)}, "spans").value()));
   }
 };
@@ -39,7 +37,7 @@ Spans windows(std::uint64_t stride = 5, std::uint64_t length = 17) {
   return Spans::windows({{0, 1600}}, stride, length);
 }
 
-/// Of random lengths, some of them 0; all rows are somebody's.
+/// Make spans of random lengths, some of them 0; every row is in one.
 Spans runs(std::uint32_t seed) {
   std::mt19937 random(seed);
   std::vector<std::uint64_t> starts{0};
@@ -56,9 +54,9 @@ std::vector<Copy> delivered(Loader& loader, int epochs) {
 
 TEST(GatheredRows, AreThoseThatAreDecodedAnew) {
   EXPECT_TRUE(rc::check([] {
-    const Data data(*rc::gen::arbitrary<bool>() ? runs(*rc::gen::arbitrary<std::uint32_t>())
-                                                : windows(*rc::gen::inRange<std::uint64_t>(1, 60),
-                                                          *rc::gen::inRange<std::uint64_t>(1, 200)));
+    const Data data(*rc::gen::arbitrary<bool>()
+                        ? runs(*rc::gen::arbitrary<std::uint32_t>())
+                        : windows(*rc::gen::inRange<std::uint64_t>(1, 60), *rc::gen::inRange<std::uint64_t>(1, 200)));
     LoaderOptions options{.batch_size = *rc::gen::inRange<std::uint64_t>(1, 40)};
     options.cache.mode = CacheChoice::kNone;
     options.shuffle = *rc::gen::element(Shuffle::kNone, Shuffle::kBlock, Shuffle::kExact);

@@ -6,11 +6,11 @@
 // follow each other, and streams that follow each other in phase (which is what a batch takes where it is smaller than
 // the number of streams), are spread evenly over the line.
 //
-// With V = 2^a m, m odd, and a phase of t 2^a + k: place ((g(t) + r(k)) mod m) 2^a + s(k). s is the second coordinate of
-// Sobol's sequence (Sobol 1967): 2^j phases k that follow each other, or that agree modulo 2^i, lie in different parts
-// of 2^-j of the line. r is the first coordinate in m-ths, so that both together are spread evenly. (k mod m in its
-// place is not: the first digit of s is the parity of k's ones, and multiples of 3 have an even number of them far more
-// often than not, Newman 1969.) g orders 0 ... m-1 as the fractional parts of multiples of the golden ratio lie.
+// With V = 2^a m, m odd, and a phase of t 2^a + k: place ((g(t) + r(k)) mod m) 2^a + s(k). s is the second coordinate
+// of Sobol's sequence (Sobol 1967): 2^j phases k that follow each other, or that agree modulo 2^i, lie in different
+// parts of 2^-j of the line. r is the first coordinate in m-ths, so that both together are spread evenly. (k mod m in
+// its place is not: the first digit of s is the parity of k's ones, and multiples of 3 have an even number of them far
+// more often than not, Newman 1969.) g orders 0 ... m-1 as the fractional parts of multiples of the golden ratio lie.
 #pragma once
 
 #include <algorithm>

@@ -7,7 +7,8 @@
 namespace headrace {
 namespace {
 
-/// Of files of one size: the variance of how many of `streams` lie in each, in units of what random ones would have.
+/// Return, for files of one size, the variance of how many of `streams` lie in each, in units of what it would be for
+/// random ones.
 double effect_of_files(const std::vector<std::uint32_t>& places, const std::vector<std::uint32_t>& streams,
                        std::uint64_t files) {
   std::vector<double> lie_in(files);
