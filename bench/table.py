@@ -21,6 +21,7 @@ from event_figures import EVENT_FIGURES
 from figure import HEADLINE_REPETITIONS, Figure
 from figures import FIGURES
 from memory_figures import MEMORY_FIGURES
+from mixing_figures import MIXING_FIGURES
 from parquet_figures import PARQUET_FIGURES
 from patch_figures import PATCH_FIGURES
 from reasons import REASONS
@@ -140,6 +141,12 @@ processors. Its figures say what Headrace's side costs, not what a card does. Sa
 bytes and 8 bytes, uncompressed in HDF5.
 """
 
+MIXING = """
+`bench/mixing.py`: layouts of users' data (jets in files of a class each, mel segments, token windows, events, patches),
+in files of holes where nothing has to be delivered. Deff is the variance of batch means over that of independent draws,
+by default. [Decision 39](decisions/0039-shuffle-true-mixes-every-data-set.md) has the rule and the bounds.
+"""
+
 COLUMNS = "| figure | reach | measured | runs | | key | at |\n| --- | --- | --- | ---: | --- | --- | --- |\n"
 
 SECTIONS = [
@@ -147,6 +154,7 @@ SECTIONS = [
     Section("epochs", common.EPOCH_RESULTS, "From the first epoch on", EPOCHS, EPOCH_FIGURES),
     Section("memory", common.MEMORY_RESULTS, "Memory", MEMORY, MEMORY_FIGURES),
     Section("tokens", common.TOKEN_RESULTS, "Token windows", TOKENS, TOKEN_FIGURES),
+    Section("mixing", common.MIXING_RESULTS, "Mixing", MIXING, MIXING_FIGURES),
     Section("events", common.EVENT_RESULTS, "Events of different length", EVENTS, EVENT_FIGURES),
     Section("patches", common.PATCH_RESULTS, "Patches of volumes", PATCHES, PATCH_FIGURES),
     Section("zarr", common.ZARR_RESULTS, "Volumes in Zarr stores", ZARR, ZARR_FIGURES),

@@ -212,7 +212,6 @@ void RequestWindow::file_request(WindowSlot& s, std::uint32_t unit, Request requ
   if (b.requests.empty() || b.newest != s.sequence) b.runs.push_back({&s, b.requests.size(), 0});
   b.newest = s.sequence;
   b.requests.add(request, item_bits_);
-  b.runs.back().end = b.requests.size();
 }
 
 /// So many more of the block's samples were given, here or elsewhere.

@@ -11,11 +11,6 @@ namespace headrace {
 namespace {
 
 constexpr std::uint64_t kLookedAt = 1 << 19;  // samples of an epoch
-constexpr double kGoodEffect = 1.1;
-
-std::string effect_text(double effect) {
-  return effect < 10 ? fmt::format("{:.2f}", effect) : fmt::format("{:.0f}", effect);
-}
 
 std::uint64_t mixed_bytes(const BlockShuffleShape& shape, const BlockTable& blocks, std::uint64_t sample_bytes) {
   const std::uint64_t number = std::max<std::uint64_t>(blocks.num_blocks(), 1);
@@ -58,8 +53,7 @@ std::string mixing_warning(const BlockShuffleShape& shape, const BlockTable& blo
   return fmt::format(
       "blocks of {} are large for batches of {}: {} of them are mixed at any time, and Deff is {} for a label that is "
       "constant in each block (1: as independent draws; no order that holds {} gets below {}). order_report(by=...) "
-      "says "
-      "what it is for yours; smaller chunks mix better, and so does a larger shuffle_buffer=, for more memory",
+      "says what it is for yours; smaller chunks mix better, and so does a larger shuffle_buffer=, for more memory",
       format_bytes(block_bytes), global_batch, shape.mixed_blocks(), effect_text(effect),
       format_bytes(mixed_bytes(shape, blocks, sample_bytes)), effect_text(bound));
 }
@@ -67,8 +61,7 @@ std::string mixing_warning(const BlockShuffleShape& shape, const BlockTable& blo
 std::string mixing_summary(const Mixing& mixing) {
   return fmt::format(
       "Deff {} for a label that is constant in each block, {} in each file (1: as independent draws); {} are mixed at "
-      "any "
-      "time",
+      "any time",
       effect_text(mixing.block_effect), effect_text(mixing.file_effect), format_bytes(mixing.mixed_bytes));
 }
 

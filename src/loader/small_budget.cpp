@@ -31,10 +31,6 @@ Border narrow(Border border, std::uint64_t parts, const Holds& holds) {
   return border;
 }
 
-std::string effect_text(double effect) {
-  return effect < 10 ? fmt::format("{:.1f}", effect) : fmt::format("{:.0f}", effect);
-}
-
 /// Plans of one loader with another shape or budget, as if it were made anew.
 class Trials {
  public:

@@ -1,5 +1,7 @@
 #include "order/quality.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 
@@ -184,6 +186,10 @@ double intra_group_correlation_of_classes(std::span<const std::uint32_t> classes
   double between = explained;
   for (const double t : totals) between -= t * t / std::max(rows, 1.0);
   return correlation(between, rows - explained, groups, rows, squared_sizes);
+}
+
+std::string effect_text(double effect) {
+  return effect < 10 ? fmt::format("{:.2f}", effect) : fmt::format("{:.0f}", effect);
 }
 
 }  // namespace headrace

@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <unordered_map>
 #include <vector>
 
@@ -54,6 +55,12 @@ struct OrderQuality {
   double same_block_neighbours = 0;  ///< Share of neighbours in a batch that are of one block.
   double lag_correlation = 0;        ///< Between the files' shares of one batch and the next.
 };
+
+/// Deff that counts as good as independent draws.
+inline constexpr double kGoodEffect = 1.1;
+
+/// "2.67", "85".
+std::string effect_text(double effect);
 
 /// Measure an epoch of the order, cut into whole batches of `global_batch`, as the rank gets them. At most
 /// `most_batches` are looked at, in runs spread over the epoch. Cost: 10 ns a sample looked at.

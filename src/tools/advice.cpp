@@ -136,6 +136,10 @@ std::string advised_cache(const Advice& a, const RunConfig& run) {
   return run.loader.cache.mode == CacheChoice::kNone ? "none" : cache_setting(a.advised.cache.kind);
 }
 
+bool permuting_is_free(CacheAdvice::Kind kept, const EnginePlan& plan, const ShuffleShape& asked) {
+  return kept == CacheAdvice::Kind::kAllInMemory && plan.is_shuffled && plan.shape && asked == ShuffleShape{};
+}
+
 Result<Advice> make_advice(const RunConfig& run, const AdviseOptions& options) {
   const Dataset dataset = open_run(run);
   const Source& source = rows_of(dataset, "advice");
@@ -185,8 +189,7 @@ Result<Advice> make_advice(const RunConfig& run, const AdviseOptions& options) {
   }
   a.advised = settle(a, dataset, loader, plan, chunks, "advised");
   using Kind = CacheAdvice::Kind;
-  a.exact_is_free = a.advised.cache.kind == Kind::kAllInMemory && plan.is_shuffled && plan.shape &&
-                    run.loader.shuffle_buffer == ShuffleShape{};
+  a.exact_is_free = permuting_is_free(a.advised.cache.kind, plan, run.loader.shuffle_buffer);
   if (const Kind kind = a.advised.cache.kind; kind == Kind::kPart || kind == Kind::kNone) {
     LoaderOptions window = loader;
     window.cache = {CacheChoice::kNone, {}};

@@ -66,6 +66,9 @@ struct Advice {
 /// Measure and decide. Errors: as advise().
 Result<Advice> make_advice(const RunConfig& run, const AdviseOptions& options);
 
+/// True if a permutation of all rows costs nothing more than the plan's block shuffle, whose shape was not asked for.
+bool permuting_is_free(CacheAdvice::Kind kept, const EnginePlan& plan, const ShuffleShape& asked);
+
 /// Return the seconds of the first epochs, with all that a first one costs more. \param rate  Samples a second from the
 /// files.
 std::vector<double> seconds_of_epochs(const Advice& advice, const AdvisedSettings& settings, double rate,

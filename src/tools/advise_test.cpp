@@ -61,6 +61,20 @@ TEST_F(Advise, TargetsFarAboveAndFarBelow) {
   EXPECT_NE(hard.text.find("such processors would reach it"), std::string::npos) << hard.text;
 }
 
+TEST(PermutingIsFree, WhereAllRowsAreInMemoryAndNothingElseWasAskedFor) {
+  using Kind = CacheAdvice::Kind;
+  EnginePlan plan;
+  plan.is_shuffled = true;
+  plan.shape = BlockShuffleShape{512, 1};
+  EXPECT_TRUE(permuting_is_free(Kind::kAllInMemory, plan, {}));
+  EXPECT_FALSE(permuting_is_free(Kind::kPart, plan, {}));
+  EXPECT_FALSE(permuting_is_free(Kind::kAllInMemory, plan, {.bytes = 64 << 20}));
+  plan.shape.reset();  // they are permuted anyway
+  EXPECT_FALSE(permuting_is_free(Kind::kAllInMemory, plan, {}));
+  plan.is_shuffled = false;
+  EXPECT_FALSE(permuting_is_free(Kind::kAllInMemory, plan, {}));
+}
+
 TEST_F(Advise, FilesOfEveryKindAreMeasured) {
   for (const testing::Hdf5Writer::Array& x : {testing::Hdf5Writer::Array{.shape = {1000, 8}},
                                               {.shape = {1000, 8}, .chunk = {1000, 8}, .gzip = 1},

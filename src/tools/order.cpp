@@ -22,7 +22,6 @@ namespace {
 
 constexpr std::uint64_t kBatchesLookedAt = 1024;
 constexpr std::size_t kPictureRows = 16, kPictureColumns = 80, kPlotRows = 96, kPlotColumns = 96;
-constexpr double kGoodEffect = 1.1;
 
 /// What holds of a label whatever the order.
 struct LabelFacts {
@@ -171,10 +170,6 @@ std::vector<Choice> choices_of(const Loader& loader, const std::optional<LabelFa
   exact.shuffle_buffer = {};
   add("shuffle=\"exact\"", *make_global_shuffle(blocks, exact.seed), exact);
   return out;
-}
-
-std::string effect_text(double effect) {
-  return effect < 10 ? fmt::format("{:.2f}", effect) : fmt::format("{:.0f}", effect);
 }
 
 Json quality_json(const OrderQuality& q) {

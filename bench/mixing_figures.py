@@ -1,0 +1,84 @@
+"""The figures of how well shuffle=True mixes."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from figure import Contestant, Figure, Runs
+
+LAYOUTS = {"headrace": Contestant("mixing", "", ("--seeds", "8"), trial=("two files",))}
+FREE = "patches on a grid"  # lie beside each other in batches of their own reach
+
+
+def worst(keys: tuple[str, ...], runs: Runs) -> list[float]:
+    """The largest Deff of all layouts, by any of `keys`."""
+    return [float(max(deff(layout, keys) for layout in judged(run))) for run in runs["headrace"]]
+
+
+def worst_layout(keys: tuple[str, ...], runs: Runs) -> str:
+    layout = max(judged(runs["headrace"][-1]), key=lambda layout: deff(layout, keys))
+    return f"{layout['layout']}, batch {layout['batch']}, {layout['order']}"
+
+
+def judged(run: dict[str, Any]) -> list[dict[str, Any]]:
+    return [layout for layout in run["layouts"] if layout["layout"] != FREE]
+
+
+def deff(layout: dict[str, Any], keys: tuple[str, ...]) -> float:
+    return max(layout[key] or 0.0 for key in keys)
+
+
+def allowed_blocks(runs: Runs) -> list[float]:
+    """The largest Deff by block of the layouts for which no notice said before anything was read that it is larger."""
+    return [
+        float(max(layout["deff_blocks"] for layout in run["layouts"] if not layout["notice"]))
+        for run in runs["headrace"]
+    ]
+
+
+def said_before(runs: Runs) -> str:
+    layouts = [layout for layout in runs["headrace"][-1]["layouts"] if layout["notice"]]
+    each = (f"{layout['layout']}, batch {layout['batch']}: {layout['deff_blocks']:.2f}" for layout in layouts)
+    return "a notice said so of " + "; ".join(each)
+
+
+FILES, PLACE = ("deff_files", "delivered_files"), ("delivered_place",)
+MIXING_FIGURES = [
+    Figure(
+        "mixing_files",
+        "Deff of a label that is constant in each file: the worst layout, by plan and delivered, mean of 8 seeds",
+        1.1,
+        False,
+        LAYOUTS,
+        partial(worst, FILES),
+        rows="samples",
+        repetitions=1,
+        timeout=1800,
+        detail=partial(worst_layout, FILES),
+    ),
+    Figure(
+        "mixing_place",
+        "of a number that grows along the files: the worst layout of those that are delivered, mean of 8 seeds",
+        1.1,
+        False,
+        LAYOUTS,
+        partial(worst, PLACE),
+        rows="samples",
+        repetitions=1,
+        timeout=1800,
+        detail=partial(worst_layout, PLACE),
+    ),
+    Figure(
+        "mixing_blocks",
+        "of a label that is constant in each block: the worst layout of which nothing else was said before",
+        1.1,
+        False,
+        LAYOUTS,
+        allowed_blocks,
+        rows="samples",
+        repetitions=1,
+        timeout=1800,
+        detail=said_before,
+    ),
+]
