@@ -9,6 +9,7 @@ delivered_files, delivered_place, delivered_label
                           of batches that were delivered, by their rows (provenance=True): of a label that is constant
                           in a file, of one that rises with the place, and of the layout's own groups; the mean over
                           seeds. None where an epoch is too long to be delivered
+amplification             read amplification of that epoch
 agrees                    whether the plan's figure of an epoch equals that of its delivered batches
 
 Payloads are never written: they read as zeros, and a file of a terabyte takes no space.
@@ -164,7 +165,8 @@ def delivered(data: Any, batch: int, seed: int, layout: Layout) -> dict[str, flo
 
     with hr.Loader(data, batch, shuffle=True, seed=seed, provenance=True, drop_last=True) as loader:
         rows = [rows_of(b) for b in loader]
-        planned = loader.report().mixing
+        report = loader.report()
+    planned = report.mixing
     every = np.concatenate(rows)
     most = int(every[:, 1].max()) + 1
     places = np.sort(every[:, 0] * most + every[:, 1])
@@ -175,6 +177,7 @@ def delivered(data: Any, batch: int, seed: int, layout: Layout) -> dict[str, flo
     if layout.groups:
         sizes = np.bincount(layout.groups(every))
         out["delivered_label"] = effect_of_groups((layout.groups(r) for r in rows), sizes / sizes.sum())
+    out["amplification"] = report.read_amplification
     whole = len(data) % batch == 0  # else the weights of a dropped tail differ
     if whole and planned.deff_files != 1.0:
         out["agrees"] = abs(planned.deff_files - out["delivered_files"]) < 1e-6
@@ -202,7 +205,7 @@ def measure(name: str, batch: int, data: Any, seeds: int) -> dict[str, Any]:
     for key, values in {"deff_blocks": blocks, "deff_files": files}.items():
         result[key] = float(values.mean())
         result[f"{key}_error"] = float(values.std() / math.sqrt(len(values)))
-    for key in ("delivered_files", "delivered_place", "delivered_label", "agrees"):
+    for key in ("delivered_files", "delivered_place", "delivered_label", "agrees", "amplification"):
         found = [float(s[key]) for s in seen if key in s]
         result[key] = float(np.mean(found)) if found else None
     result["notice"] = bound[0] if bound else ""
