@@ -19,6 +19,7 @@ REASONS = {
     "span_map": f"9 ns before samples could be truncated, and listed from several files; {_UNKNOWN}",
     "accelerator": f"it takes 51,200 jets/s; {_DECODING}",
     "preload": "below the reach by less than repetitions differ",
+    "mixing_blocks": "10^9 tokens, batches of 5,632: streams of 1.9 blocks, two of which meet in a block; 0.86 with 2",
     "token_windows_first": f"the fastest repetition is below it; {_UNKNOWN}",
     "lzf": "LZF epochs are as fast as copies of uncompressed rows into batches; the limit does not fill batches",
     "first_batch_1gib": f"{_TOUCHED}; repetitions that found it present took 0.2 s",

@@ -4,6 +4,7 @@
 #include <headrace/base/bytes.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "order/quality.h"
 
@@ -38,7 +39,10 @@ double planned_block_effect(const BlockShuffleShape& shape, std::uint64_t blocks
   const auto batch = static_cast<double>(global_batch), all = static_cast<double>(std::max<std::uint64_t>(blocks, 1)),
              mixed = std::min(static_cast<double>(shape.mixed_blocks()), all);
   if (shape.streams >= global_batch) return 1;
-  return std::max(batch / mixed - batch / all, 0.0) + 1 - 1.0 / shape.pool_blocks;
+  // A stream gives `each` samples to a batch, or one more: that costs something too where they are few.
+  const double each = batch / shape.streams, more = each - std::floor(each);
+  return std::max((batch + shape.streams * more * (1 - more) / each) / mixed - batch / all, 0.0) + 1 -
+         1.0 / shape.pool_blocks;
 }
 
 std::string mixing_warning(const BlockShuffleShape& shape, const BlockTable& blocks, std::uint64_t global_batch,
