@@ -15,11 +15,14 @@ using testing::Copy;
 using testing::copy_of;
 using testing::FakeFaults;
 
-/// Two files of 900 and 700 rows in chunks of 50, which are the blocks: of two columns of 6,000 and of 12 bytes.
+/// Two files of 900 and 700 rows in chunks of 50, with two columns.
 class Data {
  public:
-  explicit Data(Spans spans)
-      : set(make(testing::table_of({900, 700}, {{1500, 50}, {3, 50}}, faults), std::move(spans), num_blocks)) {}
+  static constexpr std::uint64_t kChunkIsBlock = 1500;  // numbers of a row, with which it is large enough
+
+  /// \param width  Numbers in a row of the first column.
+  explicit Data(Spans spans, std::uint64_t width = kChunkIsBlock)
+      : set(make(testing::table_of({900, 700}, {{width, 50}, {3, 50}}, faults), std::move(spans), num_blocks)) {}
   const std::shared_ptr<FakeFaults> faults = std::make_shared<FakeFaults>();
   std::uint64_t num_blocks = 0;
   Dataset set;
@@ -54,9 +57,10 @@ std::vector<Copy> delivered(Loader& loader, int epochs) {
 
 TEST(GatheredRows, AreThoseThatAreDecodedAnew) {
   EXPECT_TRUE(rc::check([] {
-    const Data data(*rc::gen::arbitrary<bool>()
-                        ? runs(*rc::gen::arbitrary<std::uint32_t>())
-                        : windows(*rc::gen::inRange<std::uint64_t>(1, 60), *rc::gen::inRange<std::uint64_t>(1, 200)));
+    Spans spans = *rc::gen::arbitrary<bool>()
+                      ? runs(*rc::gen::arbitrary<std::uint32_t>())
+                      : windows(*rc::gen::inRange<std::uint64_t>(1, 60), *rc::gen::inRange<std::uint64_t>(1, 200));
+    const Data data(std::move(spans), *rc::gen::element<std::uint64_t>(2, 300));
     LoaderOptions options{.batch_size = *rc::gen::inRange<std::uint64_t>(1, 40)};
     options.cache.mode = CacheChoice::kNone;
     options.shuffle = *rc::gen::element(Shuffle::kNone, Shuffle::kBlock, Shuffle::kExact);
@@ -100,6 +104,14 @@ TEST(GatheredRows, ArePreloaded) {
   EXPECT_EQ(decoded, 2 * data.num_blocks);
   (void)delivered(loader, 1);
   EXPECT_EQ(loader.report().chunks_decoded, decoded);
+  LoaderOptions options{.batch_size = 9};
+  options.cache.mode = CacheChoice::kNone;
+  try {
+    Loader(data.set, options).preload();
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_NE(error.hint().find("cache='auto' and more memory="), std::string::npos) << error.what();
+  }
 }
 
 TEST(GatheredRows, ThatAreDamagedAreRaisedWithTheFirstBatchThatHasThem) {

@@ -352,12 +352,16 @@ std::shared_ptr<Engine> Loader::Impl::start_preload(const std::shared_ptr<void>&
   manager->set_consumer(alive);
   std::shared_ptr<Engine> made = engine();
   if (!made->wants_preload()) {
+    const SampleSource& source = dataset().impl()->source;
     const std::vector<std::string> why = manager->notices()->all(Notices::Of::kRun);
     const std::vector<std::string>& warned = made->plan().warnings;
     if (options().cache.mode == CacheChoice::kDirectory && !(why.empty() && warned.empty()))
       throw Error(ErrorCode::kWriteFailed, why.empty() ? warned.back() : DecodedCache::reason_of(why.front()));
     throw Error(ErrorCode::kInvalidArgument, "preload() needs a cache of all rows, and this loader has none")
-        .with_hint("Make it with cache='ram', or a directory.");
+        .with_hint(!source.mapped() ? "Make it with cache='ram', or a directory."
+                   : source.mapped()->boxes || source.mapped()->groups.size() > 1
+                       ? "Samples of these files have none yet: cache='auto' keeps what fits, once it was decoded."
+                       : "Give it cache='auto' and more memory=: rows that all fit are kept.");
   }
   const auto asked = [&] { return progress(0, made->preload().all); };
   manager
