@@ -47,7 +47,7 @@ void PartServer::decode_missing(const Claim& claim, RowRun run, const std::atomi
   // Batches that are gathered at the same time want nearly the same blocks: each begins elsewhere.
   const double turn = kGolden * static_cast<double>(slot.sequence);
   const auto first = static_cast<std::ptrdiff_t>((turn - std::floor(turn)) * static_cast<double>(missing.size()));
-  std::ranges::rotate(missing, missing.begin() + first);
+  std::rotate(missing.begin(), missing.begin() + first, missing.end());
   for (const Stretch& s : missing)
     if (is_free(s.unit))
       serve_stretch(slot, s, run, cancelled);
