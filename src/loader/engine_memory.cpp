@@ -50,7 +50,7 @@ Status EngineManager::reserve(ReclaimRank last) {
   const EnginePlan& plan = made->plan();
   const std::shared_ptr<MemoryBudget> process = MemoryBudget::process();
   const std::string identity = fmt::format("{} {}", data_hash_, to_string(plan.coding));
-  if (cache_ && (cache_tier_ != plan.tier || cache_identity_ != identity)) cache_.reset();
+  if (cache_ && (cache_tier_ != plan.tier || cache_identity_ != identity)) drop_cache();
   if (cache_ && cache_->blocks) cache_->blocks->set_capacity(plan.cache_bytes);
   const std::uint64_t needed = needed_bytes();
   if (const std::uint64_t free = process->free_bytes(); needed > free)
