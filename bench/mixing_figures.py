@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from figure import Contestant, Figure, Runs
+from figure import Contestant, Figure, Runs, Value
 
 LAYOUTS = {"headrace": Contestant("mixing", "", ("--seeds", "8"), trial=("two files",))}
 PATCHES = "patches on a grid"  # share their chunks with neighbours that come at another time
@@ -49,56 +50,50 @@ def said_before(runs: Runs) -> str:
     return "a notice said so of " + "; ".join(each)
 
 
+def figure(
+    key: str,
+    what: str,
+    reach: float,
+    value: Value,
+    detail: Callable[[Runs], str] | None = None,
+    unit: str = "",
+) -> Figure:
+    """A figure of one run over all layouts: they are the same for any machine."""
+    return Figure(
+        key, what, reach, False, LAYOUTS, value, unit, rows="samples", repetitions=1, timeout=1800, detail=detail
+    )
+
+
 FILES, PLACE = ("deff_files", "delivered_files"), ("delivered_place",)
 MIXING_FIGURES = [
-    Figure(
+    figure(
         "mixing_files",
         "Deff of a label that is constant in each file: the worst layout, by plan and delivered, mean of 8 seeds; "
         "without one whose blocks are of 318 MiB",
         1.1,
-        False,
-        LAYOUTS,
         partial(worst, FILES),
-        rows="samples",
-        repetitions=1,
-        timeout=1800,
-        detail=partial(worst_layout, FILES),
+        partial(worst_layout, FILES),
     ),
-    Figure(
+    figure(
         "mixing_place",
         "of a number that grows along the files: the worst layout of those that are delivered, mean of 8 seeds",
         1.1,
-        False,
-        LAYOUTS,
         partial(worst, PLACE),
-        rows="samples",
-        repetitions=1,
-        timeout=1800,
-        detail=partial(worst_layout, PLACE),
+        partial(worst_layout, PLACE),
     ),
-    Figure(
+    figure(
         "mixing_blocks",
         "of a label that is constant in each block: the worst layout of which nothing else was said before",
         1.1,
-        False,
-        LAYOUTS,
         allowed_blocks,
-        rows="samples",
-        repetitions=1,
-        timeout=1800,
-        detail=said_before,
+        said_before,
     ),
-    Figure(
+    figure(
         "mixing_amplification",
         "decodes of a block in the first epoch of those that are delivered, default memory: the worst layout "
         "but for patches",
         1.05,
-        False,
-        LAYOUTS,
         amplification,
-        "x",
-        rows="samples",
-        repetitions=1,
-        timeout=1800,
+        unit="x",
     ),
 ]
