@@ -68,8 +68,7 @@ FILES, PLACE = ("deff_files", "delivered_files"), ("delivered_place",)
 MIXING_FIGURES = [
     figure(
         "mixing_files",
-        "Deff of a label that is constant in each file: the worst layout, by plan and delivered, mean of 8 seeds; "
-        "without one whose blocks are of 318 MiB",
+        "Deff of a label constant in each file: the worst layout, mean of 8 seeds, without blocks of 318 MiB",
         1.1,
         partial(worst, FILES),
         partial(worst_layout, FILES),
