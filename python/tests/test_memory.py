@@ -289,6 +289,37 @@ def test_a_limit_lowered_while_a_cache_is_held_gives_memory_back(tmp_path: Path)
     )
 
 
+def test_a_cache_that_changes_its_kind_stands_in_no_loader_s_way(tmp_path: Path) -> None:
+    run_child(
+        """
+        import h5py
+        SAMPLES = 200_000
+        def loader(name, windowed):
+            with h5py.File(f"{FOLDER}/{name}.h5", "w") as file:
+                values = np.random.default_rng(2).integers(0, 60_000, (SAMPLES, 2)).astype("f4")
+                if windowed: file.create_dataset("x", data=values, chunks=(4096, 2), compression="gzip")
+                else: file["x"] = values
+                file["id"] = np.arange(SAMPLES)
+            data = hr.open(f"{FOLDER}/{name}.h5", ["id", "x"])
+            if windowed: data = data.windows(40)
+            return hr.Loader(data, 64, shuffle="exact" if windowed else True, threads=2)
+
+        hr.set_memory("5MiB")
+        loaders = [loader("a", True), loader("b", False), loader("c", True)]
+        held = []  # batches that take memory for as long as the caller has them
+        for epoch in range(2):
+            live = {n: iter(each) for n, each in enumerate(loaders)}
+            ids = {n: [] for n in live}
+            while live:
+                for n, epoch_of in list(live.items()):
+                    if (batch := next(epoch_of, None)) is None: del live[n]
+                    else: ids[n].append(batch["id"].ravel()); held.append(batch)
+            for n in ids: assert np.array_equal(np.sort(np.concatenate(ids[n])), np.arange(SAMPLES))
+        """,
+        FOLDER=str(tmp_path),
+    )
+
+
 def test_a_loader_that_gave_its_memory_to_others_starts_again(tmp_path: Path) -> None:
     path = write_rows(tmp_path / "rows.h5", 24, noise=True)
     run_child(

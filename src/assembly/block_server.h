@@ -58,6 +58,10 @@ class BlockServer {
   /// Copy rows of any blocks from the store of all rows, where these are ready. \param first_row  Number of row 0 of
   /// the moves. \return As serve(), with rows counted like those of the moves.
   std::span<const RowFailure> gather(std::uint64_t first_row, const Wanted& wanted);
+  /// Return what one decode of a block is, without resident arrays, which are not decoded with a block.
+  [[nodiscard]] std::uint64_t needed_bytes(const BlockTask& task) const;
+  /// Count that as needed: a block was served from where it is kept.
+  void count_kept(const BlockTask& task);
   /// Decode a part of a resident array to its place. Pieces that fail are noted there: the error belongs to the batch
   /// that needs their rows. \param go_on  Asked before each piece: false ends it.
   void load(const ResidentArrays::Part& part, ResidentArrays& to, const std::function<bool()>& go_on);
@@ -72,7 +76,6 @@ class BlockServer {
   bool serve_from_cache(const BlockTask& task, const Wanted& wanted);
   void put_dense(std::uint64_t block, std::span<const std::byte* const> fields, const Wanted& wanted);
   Status put_coded(const KeptBlock& kept, const Wanted& wanted);
-  void count_kept(const BlockTask& task);
   void note_memory();
 
   // block_server_resident.cpp

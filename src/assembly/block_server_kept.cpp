@@ -166,16 +166,17 @@ Status BlockServer::put_coded(const KeptBlock& kept, const Wanted& wanted) {
   return {};
 }
 
-/// A block was served from where it is kept: what its decode would have been counts as needed. Resident arrays are not
-/// decoded with a block.
-void BlockServer::count_kept(const BlockTask& task) {
-  finish_streaming();
-  if (!task.first) return;
-  std::uint64_t needed = 0;
+std::uint64_t BlockServer::needed_bytes(const BlockTask& task) const {
+  std::uint64_t row_bytes = 0;
   for (std::uint32_t a = 0; a < source_.num_arrays(); ++a)
     if (layout_.files[task.file].roles[a] != ArrayRole::kResident)
-      needed += source_.files[task.file].arrays[a]->info().distinct_row_bytes();
-  counters_.add_decodes(0, needed * task.rows.count);
+      row_bytes += source_.files[task.file].arrays[a]->info().distinct_row_bytes();
+  return row_bytes * task.rows.count;
+}
+
+void BlockServer::count_kept(const BlockTask& task) {
+  finish_streaming();
+  if (task.first) counters_.add_decodes(0, needed_bytes(task));
 }
 
 }  // namespace headrace

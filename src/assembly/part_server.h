@@ -11,6 +11,7 @@
 
 #include "assembly/block_server.h"
 #include "assembly/cell_server.h"
+#include "assembly/epoch_blocks.h"
 #include "assembly/mapped_source.h"
 #include "assembly/window_slot.h"
 #include "catalog/sample_map.h"
@@ -37,10 +38,10 @@ class PartServer {
   std::span<const RowFailure> serve(const Claim& claim, std::span<RowDigest> digests,
                                     const std::atomic<bool>& cancelled);
   /// Gather a whole batch from the store of all rows. Blocks that are not there yet are decoded, served and kept.
-  /// \return What failed, by the number of the part.
-  std::span<const RowFailure> gather(const Claim& claim, RowDigest& digest, const std::atomic<bool>& cancelled);
-  /// Return how many blocks the last gather() decoded.
-  [[nodiscard]] std::uint64_t blocks_decoded() const { return blocks_decoded_; }
+  /// \param asked  Blocks that the epochs have asked for, of all threads. \return What failed, by the number of the
+  /// part.
+  std::span<const RowFailure> gather(const Claim& claim, RowDigest& digest, EpochBlocks& asked,
+                                     const std::atomic<bool>& cancelled);
   /// Return what serves the blocks of the first group, which is one of rows.
   [[nodiscard]] BlockServer& rows() { return *servers_[0].rows; }
 
@@ -50,10 +51,14 @@ class PartServer {
   /// Parts [begin, end) of a whole batch, by row, which are those in one block.
   struct Stretch {
     std::uint32_t unit;
+    bool first;  // of the epoch to ask for it
     std::size_t begin, end;
   };
-  void decode_missing(const Claim& claim, RowRun run, const std::atomic<bool>& cancelled);
+  void find_stretches(const std::vector<Part>& parts);
+  void decode_missing(const WindowSlot& slot, RowRun run, const std::atomic<bool>& cancelled);
+  [[nodiscard]] BlockTask task_of(std::uint32_t unit, bool first) const;
   [[nodiscard]] bool is_free(std::uint32_t unit);
+  [[nodiscard]] bool has_samples(std::uint32_t unit);
   void decode_behind(std::uint32_t unit, const std::atomic<bool>& cancelled);
   void serve_stretch(const WindowSlot& slot, const Stretch& stretch, RowRun run, const std::atomic<bool>& cancelled);
   void put_gathered(const Claim& claim, RowRun run);
@@ -80,7 +85,8 @@ class PartServer {
     std::uint32_t part, position;
   };
   std::vector<GatheredPart> gathered_;
-  std::uint64_t blocks_decoded_ = 0;
+  std::vector<Stretch> stretches_, busy_;
+  std::vector<std::uint32_t> homes_;
   std::vector<RowFailure> failures_;
 };
 

@@ -95,7 +95,8 @@ Engine::Engine(SampleSource source, EnginePlan plan, ThreadStarter starter)
     : source_(std::move(source)),
       plan_(std::move(plan)),
       start_thread_(std::move(starter)),
-      claims_(plan_.stored_blocks().num_blocks(), plan_.sampler->num_samples()),
+      claims_(plan_.blocks->num_blocks(), plan_.sampler->num_samples()),
+      asked_blocks_(plan_.stored_blocks().num_blocks()),
       uncached_(plan_.blocks->num_blocks()),
       owner_pid_(::getpid()),
       fields_(headrace::batch_fields(source_, plan_)),
@@ -220,7 +221,10 @@ Status Engine::start_epoch(std::uint64_t epoch, std::uint64_t position, const st
   HEADRACE_TRY(check_usable());
   HEADRACE_TRY(start_threads(go_on));
   if (!first_epoch_) {
-    if (preloads_ && decoded_cache_->rows) claims_.add_all(epoch);
+    if (preloads_ && decoded_cache_->rows) {
+      claims_.add_all(epoch);
+      asked_blocks_.ask_all(epoch);
+    }
     first_epoch_ = epoch;
   }
   decoded_cache_->settle_charge();
@@ -228,6 +232,7 @@ Status Engine::start_epoch(std::uint64_t epoch, std::uint64_t position, const st
   if (plan_.online) plan_.online->end();  // rows that were given for an epoch are for that one only
   const std::uint64_t listed = plan_.listed ? plan_.listed->version() : 0;
   claims_.start(epoch, position);
+  asked_blocks_.start(epoch);
   window_.start_epoch(epoch, position, plan_.online == nullptr && listed == listed_version_);
   listed_version_ = listed;
   if (plan_.online) plan_.online->begin(epoch, position);
@@ -433,6 +438,7 @@ Engine::PeakMemory Engine::peak_memory() const {
 
 Engine::Decodes Engine::decodes() const {
   Decodes sum;
+  sum.needed_bytes = asked_blocks_.ahead_bytes();
   for (const auto& w : decoders_) {
     sum.decoded_bytes += w->counters.decoded_bytes();
     sum.needed_bytes += w->counters.needed_bytes();

@@ -13,6 +13,7 @@
 
 #include "assembly/block_server.h"
 #include "assembly/decoded_cache.h"
+#include "assembly/epoch_blocks.h"
 #include "assembly/part_server.h"
 #include "assembly/request_window.h"
 #include "assembly/row_gather.h"
@@ -184,6 +185,7 @@ class Engine {
   std::optional<RowGather> gather_;
   std::unique_ptr<UseSchedule> schedule_;  // of a BlockCache
   EpochClaims claims_;
+  EpochBlocks asked_blocks_;                  // of mapped samples that are gathered
   std::optional<std::uint64_t> first_epoch_;  // for which resident arrays and preloaded blocks were decoded
   std::atomic<std::uint64_t> resident_bytes_{0};
   // Rows can be gathered from the store; every block that is decoded stays where it need not be decoded again.

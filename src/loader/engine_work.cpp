@@ -93,11 +93,8 @@ void Engine::serve_parts(DecodeThread& w) {
 
 /// A whole batch of mapped samples from the store that has all rows, or is going to.
 void Engine::gather_parts(DecodeThread& w) {
-  const auto failures = w.parts->gather(w.claim, w.digests[0], window_.cancel_flag());
+  const auto failures = w.parts->gather(w.claim, w.digests[0], asked_blocks_, window_.cancel_flag());
   w.failures.assign(failures.begin(), failures.end());
-  for (std::uint64_t i = 0; i < w.parts->blocks_decoded(); ++i) claims_.add(w.claim.epoch);
-  const StepContent& content = w.claim.runs[0].slot->content;
-  count_gathered(w, content.step.begin, content.samples.size());
 }
 
 /// A finishing task of a batch.
@@ -186,13 +183,12 @@ void Engine::gather_batch(DecodeThread& w) {
 /// needed, but for blocks that this epoch has asked for one by one. Rounded up, so that an epoch is never less than
 /// one.
 void Engine::count_gathered(DecodeThread& w, std::uint64_t position, std::uint64_t samples) {
-  const Source& rows = *source_.stored()[0];
   std::uint64_t record_bytes = 0;
-  for (const auto& array : rows.files[0].arrays) record_bytes += array->info().row_record_bytes();
-  const double rows_per_sample = static_cast<double>(plan_.data_bytes) / static_cast<double>(rows.row_bytes()) /
-                                 static_cast<double>(plan_.blocks->num_rows());
+  for (const auto& array : source_.rows()->files[0].arrays) record_bytes += array->info().row_record_bytes();
+  const double stored_per_row = static_cast<double>(plan_.data_bytes) / static_cast<double>(source_.sample_bytes()) /
+                                static_cast<double>(plan_.blocks->num_rows());
   const double bytes =
-      static_cast<double>(samples * record_bytes) * rows_per_sample * claims_.add_gathered(w.claim.epoch, position);
+      static_cast<double>(samples * record_bytes) * stored_per_row * claims_.add_gathered(w.claim.epoch, position);
   w.counters.add_decodes(0, static_cast<std::uint64_t>(std::ceil(bytes)));
 }
 

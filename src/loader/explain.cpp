@@ -161,7 +161,8 @@ std::string explain_plan(const Loader::Impl& loader) {
                      share.world_size > 1 ? fmt::format("; {} over all ranks", p.global_batch) : ""));
   if (share.world_size > 1) line("rank", fmt::format("{} of {} ({})", share.rank, share.world_size, p.rank_reason));
   line("order", fmt::format("{}, seed {}", p.order_text(), loader.options().seed));
-  if (const auto mixing = loader.mixing(engine)) line("  mixing", mixing_summary(*mixing));
+  if (const auto mixing = loader.mixing(engine))
+    line("  mixing", mixing_summary(*mixing) + (share.world_size > 1 ? "; of the batches of all ranks together" : ""));
   if (p.boxes) line("patches", describe_parts(*p.boxes));
   if (rows)
     line("blocks", fmt::format("{} of up to {} rows ({} decoded){}", blocks.num_blocks(), blocks.max_block_rows(),

@@ -55,7 +55,8 @@ std::string mixing_warning(const BlockShuffleShape& shape, const BlockTable& blo
   const double bound = std::max(
       batch * (4 / (9 * held) - 1 / static_cast<double>(std::max<std::uint64_t>(blocks.num_blocks(), 1))), 0.0);
   return fmt::format(
-      "blocks of {} are large for batches of {}: {} of them are mixed at any time, and Deff is {} for a label that is "
+      "blocks of {} are large for batches of {}: {} of them are mixed at any time, and Deff is about {} for a label "
+      "that is "
       "constant in each block (1: as independent draws; no order that holds {} gets below {}). order_report(by=...) "
       "says what it is for yours; smaller chunks mix better, and so does a larger shuffle_buffer=, for more memory",
       format_bytes(block_bytes), global_batch, shape.mixed_blocks(), effect_text(effect),

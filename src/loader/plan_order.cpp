@@ -121,7 +121,7 @@ std::optional<BlockShuffleShape> resolve_shape(const LoaderOptions& options, con
   if (asked == ShuffleShape{}) return default_shuffle(blocks, global_batch, row_bytes, share);
   if (asked.bytes == 0) return BlockShuffleShape{asked.streams, asked.pool_blocks};
   const auto bytes = static_cast<std::uint64_t>(share * static_cast<double>(asked.bytes));
-  return shuffle_shape_of_bytes(blocks, std::max<std::uint64_t>(bytes, 1), row_bytes, global_batch);
+  return shuffle_of_bytes(blocks, std::max<std::uint64_t>(bytes, 1), row_bytes, global_batch);
 }
 
 BlockShuffleShape resolve_visits(const LoaderOptions& options, const BlockTable& blocks, std::uint64_t global_batch,

@@ -102,7 +102,8 @@ Status check_state(const LoaderState& state, const LoaderState& here, bool accep
         "Finish that epoch with the version that wrote the state, or go on from the beginning of an epoch with "
         "set_epoch().");
   if (state.order != here.order)
-    return differs("the order", state.order, here.order, "Make the loader with the same shuffle= or sampler=.");
+    return differs("the order", state.order, here.order,
+                   "Make the loader with the same shuffle=, shuffle_buffer= or sampler=.");
   if (state.steps != here.steps)
     return differs("how samples are cut into batches", state.steps.empty() ? "a fixed number" : state.steps,
                    here.steps.empty() ? "a fixed number" : here.steps,

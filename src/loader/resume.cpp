@@ -1,4 +1,6 @@
 // Where a loader is, and going there.
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "dataset/refuse.h"
@@ -73,9 +75,9 @@ Loader::Impl::Fitting Loader::Impl::fit(const std::string& json, const ResumeOpt
     here.rows = state.rows;
     if (state.order.starts_with("listed")) here.order = state.order;
   }
-  // What shuffle=True does follows from the global batch: another world size goes on with what the state has.
+  // What shuffle=True does follows from the global batch: another one goes on with what the state has.
   const bool follows = this->options().shuffle.mode() == Shuffle::kBlock &&
-                       this->options().shuffle_buffer == ShuffleShape{} && shuffle_of(here.order).has_value();
+                       this->options().shuffle_buffer.streams == 0 && shuffle_of(here.order).has_value();
   if (follows && state.order != here.order && state.global_batch != here.global_batch) {
     made.other_shuffle = shuffle_of(state.order);
     if (made.other_shuffle) here.order = state.order;
@@ -102,9 +104,17 @@ void Loader::load_state(const std::string& json, const ResumeOptions& options) {
   const EngineManager::Busy busy(*m.manager);
   m.manager->follow_rank().value();  // orders and steps follow from the number of ranks
   const auto [state, other_shuffle, other_lanes, list] = m.fit(json, options, false);
+  const std::string order_before = m.engine()->plan().sampler->identity();
   if (list.rows) m.manager->set_rows(state.position.epoch, list).value();
   const bool others = other_shuffle || other_lanes != 0;
   if (others) m.manager->go_on_as(other_shuffle, other_lanes).value();
+  if (other_shuffle)
+    m.manager->notices()->add(
+        Notices::Of::kPlan,
+        fmt::format("the shuffle goes on as that of the state, '{}', which was made for batches of {} over all ranks; "
+                    "batches of {} would be shuffled as '{}'. A loader that begins at an epoch without a state "
+                    "(set_epoch()) shuffles so",
+                    state.order, state.global_batch, m.engine()->plan().global_batch, order_before));
   const std::shared_ptr<const Engine> held = m.engine();
   const EnginePlan& plan = held->plan();
   if (plan.budget) m.manager->keep_lanes(plan.budget->options().lanes);

@@ -208,9 +208,13 @@ TEST(Resume, AnotherBatchSizeGoesOnAtTheSameSample) {
 
 TEST(Resume, AnotherBatchSizeGoesOnWithTheShuffleOfTheState) {
   const Dataset data = fake_dataset({4100}, {{16'384, 16}});  // 256 MiB and a little, in blocks of a mebibyte
-  for (const auto& [first_batch, second_batch, order] :
-       {std::tuple(64, 300, "\"mix 256x1\""), std::tuple(300, 64, "\"exact\"")}) {
-    Loader first(data, {.batch_size = static_cast<std::uint64_t>(first_batch), .shuffle = true});
+  constexpr std::uint64_t kBytes = 100 << 20;
+  for (const auto& [first_batch, second_batch, bytes, order] :
+       {std::tuple(64, 300, std::uint64_t{0}, "\"mix 256x1\""), std::tuple(300, 64, std::uint64_t{0}, "\"exact\""),
+        std::tuple(16, 300, kBytes, "\"mix 64x1\"")}) {
+    LoaderOptions options{.batch_size = static_cast<std::uint64_t>(first_batch), .shuffle = true};
+    options.shuffle_buffer = {0, 0, bytes};
+    Loader first(data, options);
     Loader::Epoch epoch = first.epoch();
     std::vector<std::uint64_t> seen;
     for (int i = 0; i < 3; ++i) {
@@ -219,10 +223,18 @@ TEST(Resume, AnotherBatchSizeGoesOnWithTheShuffleOfTheState) {
     }
     const std::string state = first.state();
     ASSERT_NE(state.find(order), std::string::npos) << state;
-    Loader second(data, {.batch_size = static_cast<std::uint64_t>(second_batch), .shuffle = true});
+    options.batch_size = static_cast<std::uint64_t>(second_batch);
+    Loader second(data, options);
     ASSERT_EQ(second.state().find(order), std::string::npos) << second.state();
+    const auto told = [&] {
+      return std::ranges::count_if(second.notices(), [](const std::string& notice) {
+        return notice.find("the shuffle goes on as that of the state") != std::string::npos;
+      });
+    };
+    EXPECT_EQ(told(), 0);
     second.load_state(state);
     EXPECT_NE(second.state().find(order), std::string::npos) << second.state();
+    EXPECT_EQ(told(), 1);
     for (const auto& batch : one_epoch(second)) seen.insert(seen.end(), batch.begin(), batch.end());
     std::ranges::sort(seen);
     ASSERT_EQ(seen.size(), data.size());

@@ -126,7 +126,7 @@ LoaderOptions with_planned_shape(LoaderOptions options, const SampleSource& sour
   if (plan.shape)
     options.shuffle_buffer = {plan.shape->streams, plan.shape->pool_blocks, 0};
   else if (!plan.draws_samples())
-    options.shuffle = Shuffle::kExact;
+    options.shuffle = Shuffle::kExact, options.shuffle_buffer = {};
   return options;
 }
 
@@ -151,10 +151,16 @@ std::optional<SmallBudget> judge_small_budget(const SampleSource& source, const 
 }
 
 std::string mixing_text(const SmallBudget& small) {
+  const double effect = small.fitting->block_effect;
+  if (effect <= kGoodEffect)
+    return fmt::format(
+        "It mixes fewer blocks, and batches are as good as independent draws all the same: Deff {} in the worst case, "
+        "a label that is constant in each block",
+        effect_text(effect));
   return fmt::format(
       "It mixes fewer blocks: Deff {} instead of {} in the worst case, a label that is constant in each block "
       "(order_report(by=...) gives the Deff of your label)",
-      effect_text(small.fitting->block_effect), effect_text(small.block_effect));
+      effect_text(effect), effect_text(small.block_effect));
 }
 
 std::string no_shuffle_text(const SmallBudget& small) {

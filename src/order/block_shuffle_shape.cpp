@@ -88,10 +88,11 @@ BlockShuffleShape visit_shuffle_shape(const BlockTable& table, std::uint64_t glo
   return shape(std::min(streams, std::bit_floor(table.num_blocks())), 1);
 }
 
-BlockShuffleShape shuffle_shape_of_bytes(const BlockTable& table, std::uint64_t bytes, std::uint64_t row_bytes,
-                                         std::uint64_t global_batch) {
-  if (table.num_blocks() == 0) return {};
-  return shape_of(table, Blocks(table, row_bytes).in(bytes), global_batch);
+std::optional<BlockShuffleShape> shuffle_of_bytes(const BlockTable& table, std::uint64_t bytes, std::uint64_t row_bytes,
+                                                  std::uint64_t global_batch) {
+  const Blocks blocks(table, row_bytes);
+  if (bytes >= blocks.bytes) return std::nullopt;
+  return shape_of(table, blocks.in(bytes), global_batch);
 }
 
 }  // namespace headrace

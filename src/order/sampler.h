@@ -134,9 +134,10 @@ std::optional<BlockShuffleShape> default_shuffle(const BlockTable& blocks, std::
 /// batch of that size has two rows of a block. \param bytes  To mix; 0: the default.
 BlockShuffleShape visit_shuffle_shape(const BlockTable& blocks, std::uint64_t global_batch, std::uint64_t row_bytes,
                                       std::uint64_t bytes);
-/// The shape that mixes about `bytes` of decoded rows at any time.
-BlockShuffleShape shuffle_shape_of_bytes(const BlockTable& blocks, std::uint64_t bytes, std::uint64_t row_bytes,
-                                         std::uint64_t global_batch);
+/// Return the shape that mixes at most `bytes` of decoded rows at any time; nullopt: all of them are, and one
+/// permutation of all rows mixes best.
+std::optional<BlockShuffleShape> shuffle_of_bytes(const BlockTable& blocks, std::uint64_t bytes,
+                                                  std::uint64_t row_bytes, std::uint64_t global_batch);
 
 /// Return how a state names the order of a block shuffle: "mix 512x1".
 std::string block_order_text(BlockShuffleShape shape);

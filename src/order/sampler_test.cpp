@@ -235,6 +235,21 @@ TEST(DefaultShuffle, SmallDataIsPermuted) {
   EXPECT_NE(default_shuffle(*table({{500 * 1024, 1024}}), 512, 2048, 0.5), Shape());  // half of a mixture
 }
 
+TEST(ShuffleOfBytes, MixesSoManyAndPermutesWhereTheyAreAll) {
+  const auto blocks = table({{160 * 100, 100}});
+  constexpr std::uint64_t kRowBytes = 1000, kAll = 160 * 100 * kRowBytes;
+  for (const std::uint64_t batch : {8, 64, 512}) {
+    EXPECT_EQ(shuffle_of_bytes(*blocks, kAll, kRowBytes, batch), Shape());
+    EXPECT_EQ(shuffle_of_bytes(*blocks, ~std::uint64_t{0}, kRowBytes, batch), Shape());
+    for (const std::uint64_t bytes : {kAll - 1, kAll / 2, kAll / 7, std::uint64_t{1}}) {
+      const std::uint64_t mixed = shuffle_of_bytes(*blocks, bytes, kRowBytes, batch).value().mixed_blocks();
+      EXPECT_LE((mixed - 1) * 100 * kRowBytes, bytes);
+      EXPECT_GE(2 * mixed * 100 * kRowBytes, bytes);
+    }
+  }
+  EXPECT_EQ(shuffle_of_bytes(BlockTable(), 1, kRowBytes, 64), Shape());
+}
+
 TEST(DefaultShuffle, HasAsManyStreamsAsTheBatchHasSamplesWhereMemoryAllows) {
   const auto shape_of = [](std::uint64_t blocks, std::uint64_t rows, std::uint64_t batch, std::uint64_t row_bytes) {
     return default_shuffle(*table({{blocks * rows, rows}}), batch, row_bytes).value();

@@ -6,6 +6,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/cpu_count.h"
@@ -48,6 +49,7 @@ struct Advice {
   std::string threads_reason, memory_reason;
   /// The block shuffle was asked for, but all rows are in memory before the first batch: permuting them costs nothing.
   bool exact_is_free = false;
+  static constexpr std::string_view kExactReason = "all rows are in memory: permuting them costs nothing";
   double target_per_second = 0;
   std::uint64_t epochs = 0;  ///< Number of epochs in which the cache must pay.
   bool epochs_assumed = true;

@@ -32,7 +32,7 @@ std::string advice_yaml(const Advice& a, const RunConfig& run) {
     const std::uint64_t mixed = run.loader.shuffle_buffer.bytes;
     const bool mebibytes = option.name == "shuffle_buffer" && mixed > 0 && mixed % (1 << 20) == 0;
     setting(fmt::format("{}: {}", option.name, mebibytes ? size_setting(mixed) : option_text(option, settings)),
-            option.name == "shuffle" && a.exact_is_free ? "all rows are in memory: permuting them costs nothing" : "");
+            option.name == "shuffle" && a.exact_is_free ? std::string(Advice::kExactReason) : "");
   }
   setting(fmt::format("threads: {}", a.advised.threads), a.threads_reason);
   setting("memory: " + size_setting(a.advised.memory_bytes), a.memory_reason);

@@ -64,6 +64,7 @@ std::string settings_text(const Advice& a) {
           : fmt::format("too few batches at a time: each block is decoded {:.1f} times an epoch{}", s.forecast.decodes,
                         a.small && a.small->fitting ? "; with " + a.small->fitting->setting + " once" : ""));
   add("cache", cache_words(s.cache), s.cache.reason);
+  if (a.exact_is_free) add("shuffle", "exact", std::string(Advice::kExactReason));
   return out;
 }
 

@@ -21,6 +21,7 @@ namespace headrace {
 namespace {
 
 constexpr std::uint64_t kBatchesLookedAt = 1024;
+constexpr std::uint64_t kInARow = 16;  // batches that a running mean, momentum or Adam's, sees as one
 constexpr std::size_t kPictureRows = 16, kPictureColumns = 80, kPlotRows = 96, kPlotColumns = 96;
 
 /// What holds of a label whatever the order.
@@ -147,8 +148,10 @@ std::vector<Choice> choices_of(const Loader& loader, const std::optional<LabelFa
     LoaderOptions options = loader.options();
     options.shuffle = true;
     options.shuffle_buffer = {0, 0, bytes};
+    const auto shape = shuffle_of_bytes(*blocks, bytes, row_bytes, whole);
     add(std::move(name),
-        *make_block_shuffle(blocks, shuffle_shape_of_bytes(*blocks, bytes, row_bytes, whole), options.seed), options);
+        shape ? *make_block_shuffle(blocks, *shape, options.seed) : *make_global_shuffle(blocks, options.seed),
+        options);
   };
   add("as it is", *plan.sampler, with_planned_shape(loader.options(), source, plan));
   if (const auto small = small_budget_of(loader); small && small->fitting && !source.mixture()) {
@@ -160,8 +163,8 @@ std::vector<Choice> choices_of(const Loader& loader, const std::optional<LabelFa
       plan.shape->mixed_blocks() * (blocks->num_rows() / std::max<std::uint64_t>(blocks->num_blocks(), 1)) * row_bytes;
   for (int i = 0; i < 2; ++i) {
     bytes *= 2;
-    const BlockShuffleShape shape = shuffle_shape_of_bytes(*blocks, bytes, row_bytes, whole);
-    if (shape == *plan.shape || shape.mixed_blocks() >= blocks->num_blocks()) break;
+    const auto shape = shuffle_of_bytes(*blocks, bytes, row_bytes, whole);
+    if (!shape || shape == plan.shape || shape->mixed_blocks() >= blocks->num_blocks()) break;
     const std::uint64_t mebibytes = std::max<std::uint64_t>(bytes >> 20, 1);
     add_buffer(fmt::format("shuffle_buffer=\"{}MiB\"", mebibytes), mebibytes << 20);
   }
@@ -185,8 +188,9 @@ Json quality_json(const OrderQuality& q) {
           {"lag_correlation", q.lag_correlation}};
 }
 
-/// Return what else could be done; nothing where weights or the user's own sampler decide.
-std::string advice(const std::vector<Choice>& choices, const Loader& loader) {
+/// Return what else could be done; nothing where weights or the user's own sampler decide. \param in_a_row  Deff of
+/// kInARow batches taken together.
+std::string advice(const std::vector<Choice>& choices, const Loader& loader, double in_a_row) {
   const Choice& own = choices.front();
   if (loader.options().sampler || source_of(loader.dataset()).mixture())
     return "Deff compares batches with the files as they are: weights that draw some rows more often raise it too";
@@ -196,9 +200,15 @@ std::string advice(const std::vector<Choice>& choices, const Loader& loader) {
     return "no order mixes better; shuffle=True decodes each block once";
   if (loader.options().shuffle.mode() == Shuffle::kNone)
     return "the order is not a block shuffle: shuffle=True mixes blocks and decodes each once an epoch";
-  if (own.effect() <= kGoodEffect)
-    return fmt::format("batches are as good as independent draws{}; more mixing would make no difference to a training",
-                       own.label ? " for this label" : "");
+  if (own.effect() <= kGoodEffect) {
+    const std::string good =
+        fmt::format("batches are as good as independent draws{}", own.label ? " for this label" : "");
+    if (in_a_row <= 2 * kGoodEffect) return good + "; more mixing would make no difference to a training";
+    return good + fmt::format(
+                      ", one by one; {} in a row are of the same blocks, and vary as with Deff {} together. A "
+                      "larger shuffle_buffer= lowers that, if a running mean over steps is noisy",
+                      kInARow, effect_text(in_a_row));
+  }
   for (const Choice& c : choices)
     if (&c != &own && c.effect() < 0.75 * own.effect())
       return fmt::format(
@@ -236,7 +246,7 @@ ToolResult order(const Loader& loader, const OrderOptions& options) {
   const std::optional<LabelFigures>& figures = choices.front().label;
   const std::uint32_t world = plan.share.world_size;
   const OrderQuality rank =
-      world > 1 ? measure_order(sampler, blocks, whole, {0, world}, options.epoch, kBatchesLookedAt) : global;
+      world > 1 ? measure_order(sampler, blocks, whole, plan.share, options.epoch, kBatchesLookedAt) : global;
   std::string text;
   const auto line = [&](std::string_view key, const std::string& value) { text += paragraph(key, 12, value); };
   line("ORDER", fmt::format("{}; seed {}, epoch {}", sampler.describe(), loader.options().seed, options.epoch));
@@ -252,8 +262,15 @@ ToolResult order(const Loader& loader, const OrderOptions& options) {
                    "less)",
                    effect_text(global.block_effect), effect_text(global.file_effect), whole));
   if (world > 1)
-    line("", fmt::format("{} and {} for a rank's {} samples", effect_text(rank.block_effect),
-                         effect_text(rank.file_effect), rank.batch_rows));
+    line("", fmt::format("{} and {} for the {} samples of rank {}", effect_text(rank.block_effect),
+                         effect_text(rank.file_effect), rank.batch_rows, plan.share.rank));
+  const bool has_runs = plan.sampler->num_samples() >= 2 * kInARow * whole;
+  const OrderQuality in_a_row =
+      has_runs ? measure_order(sampler, blocks, kInARow * whole, {}, options.epoch, kBatchesLookedAt / kInARow)
+               : OrderQuality{};
+  if (has_runs)
+    line("", fmt::format("{} and {} for {} batches in a row, taken together", effect_text(in_a_row.block_effect),
+                         effect_text(in_a_row.file_effect), kInARow));
   if (figures) {
     line("LABEL", fmt::format("{}: Deff {} over this epoch's batches; correlation within blocks {:.3f}; Deff would "
                               "be {} if different blocks had nothing in common",
@@ -301,7 +318,8 @@ ToolResult order(const Loader& loader, const OrderOptions& options) {
   const std::vector<std::string> drawn = picture.lines();
   for (std::size_t i = 0; i < drawn.size(); ++i)
     text += fmt::format("  batch {:>8} |{}|\n", group_digits(picture.batches[i]), drawn[i]);
-  const std::string recommendation = advice(choices, loader);
+  const double correlation = facts ? facts->correlation : 1;
+  const std::string recommendation = advice(choices, loader, 1 + correlation * (in_a_row.block_effect - 1));
   line("DO", recommendation);
 
   Json json = {{"order", sampler.identity()},
@@ -314,6 +332,7 @@ ToolResult order(const Loader& loader, const OrderOptions& options) {
                {"files", blocks.num_files()},
                {"global", quality_json(global)},
                {"rank", quality_json(rank)},
+               {"in_a_row", has_runs ? quality_json(in_a_row) : Json()},
                {"memory_bytes", choices.front().memory_bytes},
                {"budget_bytes", plan.budget_bytes},
                {"advice", recommendation}};
