@@ -164,9 +164,15 @@ std::shared_ptr<DecodedCache> Engine::decoded_cache() const {
 }
 
 Engine::Preload Engine::preload() const {
-  const std::uint64_t all = preloads_ ? plan_.stored_blocks().num_blocks() : 0;
-  if (gather_ready_ && !plan_.gathers) return {all, all};
+  const bool has_all = has_all_rows();
+  const std::uint64_t all = preloads_ || has_all ? plan_.stored_blocks().num_blocks() : 0;
+  if (has_all) return {all, all};
   return {std::min(preloaded_.load(), all), all};
+}
+
+bool Engine::has_all_rows() const {
+  const std::shared_ptr<DecodedCache> cache = decoded_cache();
+  return cache && cache->rows && cache->rows->complete();
 }
 
 bool Engine::wants_preload() {
@@ -175,7 +181,7 @@ bool Engine::wants_preload() {
     preloads_ = true;
     decoded_cache_->policy.keep_everything();
   }
-  return preloads_;
+  return preloads_ || has_all_rows();
 }
 
 /// A thread of ours has filled the last block. What is on disk is made to last while batches already come from it.

@@ -62,6 +62,8 @@ class Engine {
     std::uint64_t done = 0, all = 0;
   };
   [[nodiscard]] Preload preload() const;
+  /// Return true if all rows are in memory, or in a cache directory.
+  [[nodiscard]] bool has_all_rows() const;
   /// Decode everything before the first batch, although the plan does not say so. Before the threads start. \return
   /// False if this engine does not keep all rows.
   bool wants_preload();

@@ -279,7 +279,8 @@ Result<bool> EngineManager::prepare_preload() {
   HEADRACE_ASSIGN(const std::optional<Reason> reason, find_reason());
   bool ended = reason.has_value();
   if (reason) HEADRACE_TRY(replan(*reason));
-  if (engine()->started() && !engine()->plan().preloads) {  // its threads are past that: others begin with it
+  const std::shared_ptr<const Engine> now = engine();
+  if (now->started() && !now->plan().preloads && !now->has_all_rows()) {  // its threads are past that: others begin so
     HEADRACE_TRY(replan(Reason::kPreload));
     ended = true;
   }

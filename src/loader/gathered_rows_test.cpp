@@ -137,6 +137,20 @@ TEST(GatheredRows, ArePreloaded) {
   }
 }
 
+TEST(GatheredRows, ThatAreAllThereAreNotPreloadedAgain) {
+  const Data data(windows());
+  Loader loader(data.set, {.batch_size = 9, .shuffle = true, .threads = 2});
+  (void)delivered(loader, 1);
+  Loader::Epoch epoch = loader.epoch();
+  std::uint64_t samples = epoch.next()->rows();
+  std::uint64_t done = 0, all = 0;
+  loader.preload([&](std::uint64_t d, std::uint64_t a) { return done = d, all = a, true; });
+  EXPECT_EQ(done, data.num_blocks);
+  EXPECT_EQ(all, data.num_blocks);
+  while (const auto batch = epoch.next()) samples += batch->rows();
+  EXPECT_EQ(samples, data.set.size()) << "the epoch goes on";
+}
+
 TEST(GatheredRows, ThatAreDamagedAreRaisedWithTheFirstBatchThatHasThem) {
   for (const bool shuffle : {false, true}) {
     std::vector<std::pair<std::uint64_t, std::string>> before;
