@@ -71,14 +71,14 @@ struct LabelFigures {
 
 /// Deff of a label over the batches of an epoch: from classes by their shares, from a quantity by its means.
 LabelFigures label_figures(const LabelFacts& facts, const Sampler& sampler, const BlockTable& blocks,
-                           std::uint64_t global_batch, std::uint64_t epoch) {
+                           std::uint64_t global_batch, std::uint64_t epoch, std::uint64_t most_batches) {
   LabelFigures out;
   const Label& label = facts.label;
   const bool classes = facts.has_classes();
   GroupSpread spread(facts.class_rows);
   const double mean = facts.mean, variance = facts.variance;
   double squares = 0;
-  const std::uint64_t steps = std::min(sampler.num_samples() / global_batch, kBatchesLookedAt);
+  const std::uint64_t steps = std::min(sampler.num_samples() / global_batch, most_batches);
   const auto cursor = sampler.cursor({epoch, 0, global_batch, {}});
   std::vector<SampleRef> samples;
   std::vector<BlockRows> passed;
@@ -140,7 +140,7 @@ std::vector<Choice> choices_of(const Loader& loader, const std::optional<LabelFa
   const SampleSource& source = source_of(loader.dataset());
   const auto add = [&](std::string name, const Sampler& sampler, const LoaderOptions& options) {
     std::optional<LabelFigures> figures;
-    if (label) figures = label_figures(*label, sampler, *blocks, whole, epoch);
+    if (label) figures = label_figures(*label, sampler, *blocks, whole, epoch, kBatchesLookedAt);
     out.push_back({std::move(name), measure_order(sampler, *blocks, whole, {}, epoch, kBatchesLookedAt), figures,
                    memory_of(loader, plan, options)});
   };
@@ -172,6 +172,23 @@ std::vector<Choice> choices_of(const Loader& loader, const std::optional<LabelFa
   exact.shuffle = Shuffle::kExact;
   exact.shuffle_buffer = {};
   add("shuffle=\"exact\"", *make_global_shuffle(blocks, exact.seed), exact);
+  return out;
+}
+
+/// kInARow batches that follow each other, taken as one.
+struct InARow {
+  OrderQuality quality;
+  std::optional<double> label;
+  [[nodiscard]] double effect() const { return label.value_or(quality.block_effect); }
+};
+
+/// Return nullopt where an epoch has hardly that many batches.
+std::optional<InARow> measure_in_a_row(const EnginePlan& plan, const std::optional<LabelFacts>& label,
+                                       std::uint64_t epoch) {
+  const std::uint64_t batch = kInARow * plan.global_batch, most = kBatchesLookedAt / kInARow;
+  if (plan.sampler->num_samples() < 2 * batch) return std::nullopt;
+  InARow out{measure_order(*plan.sampler, *plan.blocks, batch, {}, epoch, most), std::nullopt};
+  if (label) out.label = label_figures(*label, *plan.sampler, *plan.blocks, batch, epoch, most).effect;
   return out;
 }
 
@@ -264,13 +281,12 @@ ToolResult order(const Loader& loader, const OrderOptions& options) {
   if (world > 1)
     line("", fmt::format("{} and {} for the {} samples of rank {}", effect_text(rank.block_effect),
                          effect_text(rank.file_effect), rank.batch_rows, plan.share.rank));
-  const bool has_runs = plan.sampler->num_samples() >= 2 * kInARow * whole;
-  const OrderQuality in_a_row =
-      has_runs ? measure_order(sampler, blocks, kInARow * whole, {}, options.epoch, kBatchesLookedAt / kInARow)
-               : OrderQuality{};
-  if (has_runs)
-    line("", fmt::format("{} and {} for {} batches in a row, taken together", effect_text(in_a_row.block_effect),
-                         effect_text(in_a_row.file_effect), kInARow));
+  const std::optional<InARow> in_a_row = measure_in_a_row(plan, facts, options.epoch);
+  if (in_a_row)
+    line("",
+         fmt::format("{} and {} for {} batches in a row, taken together{}", effect_text(in_a_row->quality.block_effect),
+                     effect_text(in_a_row->quality.file_effect), kInARow,
+                     in_a_row->label ? fmt::format(", and {} for the label", effect_text(*in_a_row->label)) : ""));
   if (figures) {
     line("LABEL", fmt::format("{}: Deff {} over this epoch's batches; correlation within blocks {:.3f}; Deff would "
                               "be {} if different blocks had nothing in common",
@@ -318,8 +334,7 @@ ToolResult order(const Loader& loader, const OrderOptions& options) {
   const std::vector<std::string> drawn = picture.lines();
   for (std::size_t i = 0; i < drawn.size(); ++i)
     text += fmt::format("  batch {:>8} |{}|\n", group_digits(picture.batches[i]), drawn[i]);
-  const double correlation = facts ? facts->correlation : 1;
-  const std::string recommendation = advice(choices, loader, 1 + correlation * (in_a_row.block_effect - 1));
+  const std::string recommendation = advice(choices, loader, in_a_row ? in_a_row->effect() : 1);
   line("DO", recommendation);
 
   Json json = {{"order", sampler.identity()},
@@ -332,7 +347,7 @@ ToolResult order(const Loader& loader, const OrderOptions& options) {
                {"files", blocks.num_files()},
                {"global", quality_json(global)},
                {"rank", quality_json(rank)},
-               {"in_a_row", has_runs ? quality_json(in_a_row) : Json()},
+               {"in_a_row", in_a_row ? quality_json(in_a_row->quality) : Json()},
                {"memory_bytes", choices.front().memory_bytes},
                {"budget_bytes", plan.budget_bytes},
                {"advice", recommendation}};

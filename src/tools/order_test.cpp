@@ -31,6 +31,9 @@ TEST(Order, ScreenPictureAndDataAgree) {
   EXPECT_EQ(json["global_batch"], 128);
   EXPECT_EQ(json["world_size"], 2);
   EXPECT_EQ(json["label"]["name"], "a1");
+  EXPECT_EQ(json["in_a_row"]["batch_rows"], 16 * 128);
+  EXPECT_GT(json["in_a_row"]["block_effect"], 2 * json["global"]["block_effect"].get<double>()) << "the same blocks";
+  EXPECT_NE(result.text.find("for the 64 samples of rank 0"), std::string::npos) << result.text;
   EXPECT_GE(json["choices"].size(), 2U);
   for (const char* part : {"DEFF", "LABEL", "MEMORY", "DO", "batch "})
     EXPECT_NE(result.text.find(part), std::string::npos);
