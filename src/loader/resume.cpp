@@ -75,10 +75,11 @@ Loader::Impl::Fitting Loader::Impl::fit(const std::string& json, const ResumeOpt
     here.rows = state.rows;
     if (state.order.starts_with("listed")) here.order = state.order;
   }
-  // What shuffle=True does follows from the global batch: another one goes on with what the state has.
+  // What shuffle=True does follows from the global batch, which another number of ranks changes: a state brings its
+  // own, and so do the states that are saved from then on.
   const bool follows = this->options().shuffle.mode() == Shuffle::kBlock &&
                        this->options().shuffle_buffer.streams == 0 && shuffle_of(here.order).has_value();
-  if (follows && state.order != here.order && state.global_batch != here.global_batch) {
+  if (follows && state.order != here.order) {
     made.other_shuffle = shuffle_of(state.order);
     if (made.other_shuffle) here.order = state.order;
   }
@@ -111,10 +112,10 @@ void Loader::load_state(const std::string& json, const ResumeOptions& options) {
   if (other_shuffle)
     m.manager->notices()->add(
         Notices::Of::kPlan,
-        fmt::format("the shuffle goes on as that of the state, '{}', which was made for batches of {} over all ranks; "
-                    "batches of {} would be shuffled as '{}'. A loader that begins at an epoch without a state "
-                    "(set_epoch()) shuffles so",
-                    state.order, state.global_batch, m.engine()->plan().global_batch, order_before));
+        fmt::format(
+            "the shuffle goes on as that of the state, '{}'; this loader's own, for batches of {} over all ranks, "
+            "is '{}', and comes with a loader that begins at an epoch without a state (set_epoch())",
+            state.order, m.engine()->plan().global_batch, order_before));
   const std::shared_ptr<const Engine> held = m.engine();
   const EnginePlan& plan = held->plan();
   if (plan.budget) m.manager->keep_lanes(plan.budget->options().lanes);

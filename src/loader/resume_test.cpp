@@ -235,7 +235,9 @@ TEST(Resume, AnotherBatchSizeGoesOnWithTheShuffleOfTheState) {
     second.load_state(state);
     EXPECT_NE(second.state().find(order), std::string::npos) << second.state();
     EXPECT_EQ(told(), 1);
-    for (const auto& batch : one_epoch(second)) seen.insert(seen.end(), batch.begin(), batch.end());
+    Loader third(data, options);  // of the batch that the state has now, and not of the shuffle
+    third.load_state(second.state());
+    for (const auto& batch : one_epoch(third)) seen.insert(seen.end(), batch.begin(), batch.end());
     std::ranges::sort(seen);
     ASSERT_EQ(seen.size(), data.size());
     for (std::uint64_t i = 0; i < seen.size(); ++i) ASSERT_EQ(seen[i], i);
