@@ -476,7 +476,9 @@ class Loader:
         self._native.set_epoch(whole_number("epoch", epoch, least=0))
 
     def preload(self, progress: Callable[[int, int], Any] | None = None) -> None:
-        """Decode now all that ``cache="ram"`` will keep. Without it that happens when the first epoch starts.
+        """Decode now all rows that are kept, which happens in the first epoch else.
+
+        Those of ``cache="ram"`` or a directory, and of windows and spans whose rows all fit in memory.
 
         Blocks until done, without the GIL; Ctrl-C stops it.
 

@@ -146,3 +146,25 @@ def test_a_damaged_unit_is_an_error_each_time(tmp_path: Path) -> None:
         for _ in range(3):
             with pytest.raises(hr.CorruptDataError):
                 list(loader)
+
+
+@pytest.mark.parametrize("windowed", [True, False])
+@pytest.mark.parametrize("threads", [1, 3])
+def test_what_kept_rows_need_is_what_one_decode_of_their_chunks_is(
+    tmp_path: Path, windowed: bool, threads: int
+) -> None:
+    with h5py.File(tmp_path / "rows.h5", "w") as file:  # the last chunk is filled to a part, and decoded whole
+        file.create_dataset("x", data=np.zeros(150_000, "f4"), chunks=(16_384,), compression="gzip")
+    with hr.open(tmp_path / "rows.h5") as rows:
+        data = rows.windows(64) if windowed else rows
+        with hr.Loader(data, 32, shuffle=True, threads=threads, cache="auto" if windowed else "ram") as loader:
+            if not windowed:
+                loader.preload()  # rows that are read ahead of their epoch are counted with it
+            for epoch in range(1, 4):
+                for _ in loader:
+                    pass
+                if windowed:
+                    assert loader.report().read_amplification == pytest.approx(1 / epoch, abs=1e-9)
+            assert loader.report().chunks_decoded == 10
+            loader.preload()
+            assert loader.report().chunks_decoded == 10

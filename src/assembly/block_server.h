@@ -59,7 +59,7 @@ class BlockServer {
   /// the moves. \return As serve(), with rows counted like those of the moves.
   std::span<const RowFailure> gather(std::uint64_t first_row, const Wanted& wanted);
   /// Return what one decode of a block is, without resident arrays, which are not decoded with a block.
-  [[nodiscard]] std::uint64_t needed_bytes(const BlockTask& task) const;
+  [[nodiscard]] std::uint64_t needed_bytes(const BlockTask& task);
   /// Count that as needed: a block was served from where it is kept.
   void count_kept(const BlockTask& task);
   /// Decode a part of a resident array to its place. Pieces that fail are noted there: the error belongs to the batch

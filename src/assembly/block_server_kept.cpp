@@ -166,12 +166,10 @@ Status BlockServer::put_coded(const KeptBlock& kept, const Wanted& wanted) {
   return {};
 }
 
-std::uint64_t BlockServer::needed_bytes(const BlockTask& task) const {
-  std::uint64_t row_bytes = 0;
-  for (std::uint32_t a = 0; a < source_.num_arrays(); ++a)
-    if (layout_.files[task.file].roles[a] != ArrayRole::kResident)
-      row_bytes += source_.files[task.file].arrays[a]->info().distinct_row_bytes();
-  return row_bytes * task.rows.count;
+std::uint64_t BlockServer::needed_bytes(const BlockTask& task) {
+  std::vector<RowFailure> unreadable;  // was told when the block was decoded
+  planner_.plan(task.file, task.rows, {}, true, side_chunks_.enabled(), unreadable);
+  return planner_.needed_bytes();
 }
 
 void BlockServer::count_kept(const BlockTask& task) {

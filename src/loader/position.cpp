@@ -103,7 +103,12 @@ Status check_state(const LoaderState& state, const LoaderState& here, bool accep
         "set_epoch().");
   if (state.order != here.order)
     return differs("the order", state.order, here.order,
-                   "Make the loader with the same shuffle=, shuffle_buffer= or sampler=.");
+                   fmt::format("Make the loader with the same shuffle=, shuffle_buffer= or sampler={}.",
+                               state.order.starts_with("mixture")
+                                   ? fmt::format(", and with batches of {} over all ranks, from which the orders of a "
+                                                 "mixture's parts follow",
+                                                 state.global_batch)
+                                   : ""));
   if (state.steps != here.steps)
     return differs("how samples are cut into batches", state.steps.empty() ? "a fixed number" : state.steps,
                    here.steps.empty() ? "a fixed number" : here.steps,

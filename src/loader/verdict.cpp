@@ -123,6 +123,11 @@ void diagnose(Report& r, const Loader::Impl& loader) {
                       r.read_amplification));
     else if (small)
       advise_once(r, *small);
+    else if (source_of(loader.dataset()).mapped())
+      r.advice.push_back(fmt::format(
+          "blocks are read {:.1f} times each, since samples that share them are not put together at the same "
+          "time: cache='auto' and memory= for all of the rows read each once",
+          r.read_amplification));
     else
       r.advice.push_back(
           fmt::format("chunks are decoded {:.1f} times each because fields are chunked differently: write the files "

@@ -310,9 +310,9 @@ class Loader {
   [[nodiscard]] const Impl& impl() const { return *impl_; }
 
   /// Decode now all that the cache will hold (see CacheChoice), with all threads. After that, batches come from memory.
-  /// Ends an unfinished epoch. Blocks: until done. `progress(done_blocks, all_blocks)` is called from time to time;
-  /// return false to stop; it may do what epoch()'s `go_on` may. Errors: kInvalidArgument if the cache does not hold
-  /// all rows; kCancelled; kClosed; errors of the data.
+  /// Ends an unfinished epoch, unless all is held. Blocks: until done. `progress(done_blocks, all_blocks)` is called
+  /// from time to time; return false to stop; it may do what epoch()'s `go_on` may. Errors: kInvalidArgument if the
+  /// cache does not hold all rows; kCancelled; kClosed; errors of the data.
   void preload(const std::function<bool(std::uint64_t, std::uint64_t)>& progress = {});
   /// Return what the user should know, a sentence each, in the order in which it came up: settings that make loading
   /// slower than necessary, why a cache is not used or no longer used. Usually empty.
