@@ -20,7 +20,7 @@ REASONS = {
     "accelerator": f"it takes 51,200 jets/s; {_DECODING}",
     "preload": "below the reach by less than repetitions differ",
     "mixing_blocks": "10^9 tokens, batches of 5,632: streams of 1.9 blocks, two of which meet in a block; 0.86 with 2",
-    "token_windows_first": f"the fastest repetition is below it; {_UNKNOWN}",
+    "token_windows_first": "it reads 512 blocks of 256 KiB, one for each of its samples, which is how they are mixed",
     "lzf": "LZF epochs are as fast as copies of uncompressed rows into batches; the limit does not fill batches",
     "first_batch_1gib": f"{_TOUCHED}; repetitions that found it present took 0.2 s",
     "ragged_rows": "each event is a copy of its own of 1.8 kB on average; the memcpy beside it is one piece",
