@@ -6,6 +6,7 @@
 #include <string>
 
 #include "exit_status.h"
+#include "loader_options.h"
 #include "verbs.h"
 #include "written_file.h"
 
@@ -22,7 +23,9 @@ Verb add_inspect(CLI::App& program) {
   const auto options = std::make_shared<Options>();
   CLI::App* app = program.add_subcommand(
       "inspect", "Describe files: what is in them, which arrays load fast, which do not, and why");
-  app->add_option("FILE", options->files, "Files or globs; quote globs to get them in natural order")->required();
+  app->add_option("FILE", options->files,
+                  "Files or globs, or one run file (.yaml); quote globs to get them in natural order")
+      ->required();
   auto* const key =
       app->add_option("--sample-by", options->sample_by,
                       "Say how long samples are, by this key: equal values that stand together, or arrays "
@@ -46,6 +49,11 @@ Verb add_inspect(CLI::App& program) {
             if (!options->png.empty()) wanted.picture = options->array;
             if (!options->sample_by.empty() || !options->offsets.empty())
               wanted.sample_by = SampleBy{options->sample_by, options->column, options->offsets, {}};
+            if (options->files.size() == 1 && is_run_file(options->files[0])) {
+              const RunConfig run = load_run(options->files[0]);
+              options->files = files_of_run(run);
+              if (!wanted.sample_by) wanted.sample_by = sample_by_of_run(run);
+            }
             const ToolResult result = inspect(options->files, wanted);
             if (!options->png.empty()) write_file(options->png, result.png, "the picture");
             return show_result(result, options->json);

@@ -5,15 +5,19 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "loader/options_table.h"
+#include "dataset/data_tree.h"
+#include "dataset/verbs/verb_options.h"
+#include "loader/loader_settings.h"
 
 namespace headrace::cli {
 namespace {
 
 constexpr std::uint64_t kBatchSize = 512;  // where neither the command line nor a run file says
 
-bool is_run_file(const std::string& path) {
-  return path.ends_with(".yaml") || path.ends_with(".yml");
+std::string flag_of(const std::string& option) {
+  std::string flag = "--" + option;
+  std::replace(flag.begin(), flag.end(), '_', '-');
+  return flag;
 }
 
 FieldChoice field_choice(const std::string& text, std::string_view flag = "--fields") {
@@ -25,6 +29,10 @@ FieldChoice field_choice(const std::string& text, std::string_view flag = "--fie
 }
 
 }  // namespace
+
+bool is_run_file(const std::string& path) {
+  return path.ends_with(".yaml") || path.ends_with(".yml");
+}
 
 CLI::Validator above_zero(bool or_zero) {
   const auto check = [or_zero](const std::string& text) -> std::string {
@@ -47,24 +55,40 @@ void LoaderArguments::add_to(CLI::App& app) {
       ->delimiter(',')
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-  for (const LoaderOption& option : loader_options()) {
-    if ((option.where & LoaderOption::kCommandLine) == 0 || option.name == "shuffle") continue;
-    std::string name(option.name);
-    std::string flag = "--" + name;
-    std::replace(flag.begin(), flag.end(), '_', '-');
+  for (const Member& option : spec<LoaderSettings>().members()) {
+    if (!option.is_on_command_line || option.name == "shuffle") continue;
+    const std::string name(option.name);
     std::string help(option.doc);
     if (name == "batch_size") help += fmt::format(" (default {})", kBatchSize);
-    if (option.kind == LoaderOption::Kind::kSwitch)
+    if (option.type == &value_type<bool>)
       app.add_flag_function(
-          flag, [this, name](std::int64_t) { given[name] = "true"; }, help);
+          flag_of(name), [this, name](std::int64_t) { given[name] = "true"; }, help);
     else
       app.add_option_function<std::string>(
-          flag, [this, name](const std::string& text) { given[name] = text; }, help);
+          flag_of(name), [this, name](const std::string& text) { given[name] = text; }, help);
   }
   app.add_flag_function(
       "--shuffle,!--no-shuffle", [this](std::int64_t times) { shuffle = times > 0; },
       "Shuffle (default), or read the files in order");
   app.add_flag("--exact", exact, "Shuffle by one permutation of all rows");
+}
+
+DataTree LoaderArguments::with_choices(const DataNode& data) const {
+  const FilesNode* const source = options_of<FilesNode>(source_of(data));
+  if (!source)
+    throw Error(ErrorCode::kInvalidArgument,
+                "--fields, --sample-axes and --broadcast choose arrays of files with rows, and the run file has others")
+        .with_hint("Write them into the run file, where its data are.");
+  FilesNode made = *source;
+  if (!fields.empty()) made.options = {};  // paths on the command line begin where the program was started
+  for (const std::string& field : fields) made.options.fields.push_back(field_choice(field));
+  if (sample_axes != 0) made.options.sample_axes = sample_axes;
+  if (!broadcast.empty()) made.options.broadcast.clear();
+  for (const std::string& field : broadcast) {
+    FieldChoice choice = field_choice(field, "--broadcast");
+    made.options.broadcast.push_back({std::move(choice.name), std::move(choice.path)});
+  }
+  return with_source(data, node_of(std::move(made)));
 }
 
 RunConfig LoaderArguments::config() const {
@@ -76,31 +100,21 @@ RunConfig LoaderArguments::config() const {
     run = load_run(files.front());
     for (const std::string& line : run.became) std::fprintf(stderr, "note: %s\n", line.c_str());
   } else {
-    run.files = files;
+    run.data = tree_of(files);
     run.loader.batch_size = kBatchSize;
     run.loader.shuffle = true;
   }
-  if (!fields.empty()) {
-    run.open = {};  // paths on the command line begin where the program was started
-    for (const std::string& field : fields) run.open.fields.push_back(field_choice(field));
-  }
-  if (sample_axes != 0) run.open.sample_axes = sample_axes;
-  if (!broadcast.empty()) run.open.broadcast.clear();
-  for (const std::string& field : broadcast) {
-    FieldChoice choice = field_choice(field, "--broadcast");
-    run.open.broadcast.push_back({std::move(choice.name), std::move(choice.path)});
-  }
+  if (!fields.empty() || sample_axes != 0 || !broadcast.empty()) run.data = with_choices(*run.data);
   if (given.contains("batch_size") || given.contains("global_batch_size") || given.contains("group_by") ||
       given.contains("batch"))
     run.loader.batch_size = run.loader.global_batch_size = 0;
-  LoaderSettings settings{run.loader, run.framework, run.device, run.batch_format, {}, {}};
-  for (const auto& [name, text] : given)
-    if (const Status set = find_loader_option(name)->set(settings, text); !set.ok()) {
-      std::string flag = "--" + name;
-      std::replace(flag.begin(), flag.end(), '_', '-');
-      throw Error(ErrorCode::kInvalidArgument, fmt::format("{}: {}", flag, set.error().message()))
-          .with_hint(set.error().hint());
-    }
+  LoaderSettings settings = settings_of(run.loader);
+  settings.framework = run.framework, settings.device = run.device, settings.batch_format = run.batch_format;
+  for (const auto& [name, text] : given) {
+    const Member& option = *spec<LoaderSettings>().find(name);
+    const At at{nullptr, flag_of(name)};
+    spec<LoaderSettings>().read_member(option, {text, true}, at, &settings).value();
+  }
   if (settings.options.world_size && !settings.options.rank) settings.options.rank = 0;
   if (exact && shuffle == false)
     throw Error(ErrorCode::kInvalidArgument, "--exact and --no-shuffle contradict each other");

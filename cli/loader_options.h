@@ -14,6 +14,9 @@ namespace headrace::cli {
 /// Check that a number is above 0 (or 0), and say so in words: CLI11's own check prints the largest double.
 CLI::Validator above_zero(bool or_zero = false);
 
+/// Return true for the name of a run file.
+bool is_run_file(const std::string& path);
+
 /// What was given; what was not stays as the run file or the default has it.
 struct LoaderArguments {
   std::vector<std::string> files, fields, broadcast;
@@ -25,6 +28,10 @@ struct LoaderArguments {
   void add_to(CLI::App& app);
   /// Errors (thrown): as of the run file; contradictions.
   [[nodiscard]] RunConfig config() const;
+
+ private:
+  /// The tree with the arrays that were named here.
+  [[nodiscard]] DataTree with_choices(const DataNode& data) const;
 };
 
 }  // namespace headrace::cli

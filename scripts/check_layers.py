@@ -3,8 +3,8 @@
 usage: check_layers.py [ROOT]
 
 Prints FILE:LINE and the reason for each, and exits with 1 when there is one. Rules:
-- base <- catalog <- storage <- codec <- format <- cache <- order <- transform <- tokenizer <- assembly <- delivery
-  <- dataset <- corpus <- loader <- tools <- faces;
+- base <- catalog <- spec <- storage <- codec <- format <- cache <- order <- transform <- tokenizer <- assembly
+  <- delivery <- dataset <- corpus <- loader <- tools <- faces;
 - `order` gives the order of samples, without I/O, threads or a clock: it includes base and catalog only;
 - `transform` is arithmetic on memory: it includes base and catalog only, too;
 - `tokenizer` reads the file of a vocabulary and knows no others: it includes base, catalog and storage;
@@ -25,7 +25,7 @@ from pathlib import Path
 from own_includes import includes, source_files
 
 LAYERS = [
-    *["base", "catalog", "storage", "codec", "format", "cache", "order", "transform", "tokenizer"],
+    *["base", "catalog", "spec", "storage", "codec", "format", "cache", "order", "transform", "tokenizer"],
     *["assembly", "delivery", "dataset", "corpus", "loader", "tools"],
 ]
 FACES = len(LAYERS)

@@ -7,72 +7,73 @@
 #include <utility>
 
 #include "bind/text.h"
+#include "bind/values.h"
 
 namespace headrace::python {
 namespace {
 
-std::string option_text(const nb::handle& value) {
-  if (nb::isinstance<nb::bool_>(value)) return nb::cast<bool>(value) ? "true" : "false";
-  if (nb::isinstance<nb::bytes>(value)) return from_python(nb::cast<nb::bytes>(value));
-  return nb::cast<std::string>(nb::str(value));
+/// The value of an option as an argument of Python; None: it has none.
+nb::object argument_of(const Member& option, const LoaderSettings& settings) {
+  const Value value = spec<LoaderSettings>().value_of(option, &settings);
+  const auto* const number = std::get_if<WholeNumber>(&value.is);
+  if (number && *number < WholeNumber(option.bounds.least)) return nb::none();
+  return value.map() ? nb::object(to_python(option_text(option, settings))) : object_of(value);
+}
+
+/// A default as Python writes it.
+std::string default_text(const Member& option) {
+  static const LoaderSettings usual;
+  const Value value = spec<LoaderSettings>().value_of(option, &usual);
+  if (const auto* const real = std::get_if<double>(&value.is)) return fmt::format("{}", *real);
+  return nb::cast<std::string>(nb::repr(argument_of(option, usual)));
 }
 
 }  // namespace
 
-LoaderSettings to_settings(const nb::dict& words, std::shared_ptr<const SamplerChoice> sampler) {
+LoaderSettings words_to_settings(const nb::dict& words) {
   LoaderSettings settings;
+  const Value given = value_of_words(words);
+  check_keys(*given.map(), {}, spec<LoaderSettings>().names()).value();
+  spec<LoaderSettings>().read_known(given, {}, &settings).value();
+  return settings;
+}
+
+LoaderSettings to_settings(const nb::dict& words, std::shared_ptr<const SamplerChoice> sampler) {
+  LoaderSettings settings = words_to_settings(words);
   settings.options.sampler = std::move(sampler);
-  for (const auto& [key, value] : words) {
-    if (value.is_none()) continue;
-    const auto name = nb::cast<std::string>(key);
-    const LoaderOption* const option = find_loader_option(name);
-    if (!option || !option->set) throw Error(ErrorCode::kInternal, fmt::format("Loader has no option {}", name));
-    if (const Status set = option->set(settings, option_text(value)); !set.ok())
-      throw Error(ErrorCode::kInvalidArgument, fmt::format("{}: {}", name, set.error().message()))
-          .with_hint(set.error().hint());
-  }
   settle(settings).value();
   return settings;
 }
 
-nb::dict to_words(const LoaderSettings& settings) {
+nb::dict to_words(const LoaderSettings& settings, bool all) {
   nb::dict words;
-  for (const LoaderOption& option : loader_options()) {
-    if (!is_given(option, settings)) continue;
-    const std::string text = option.get(settings);
-    const nb::object value = to_python(text);
-    switch (option.kind) {
-      case LoaderOption::Kind::kSwitch:
-        words[option.name.data()] = text == "true";
-        break;
-      case LoaderOption::Kind::kCount:
-        words[option.name.data()] = nb::int_(value);
-        break;
-      case LoaderOption::Kind::kSeconds:
-      case LoaderOption::Kind::kNumber:
-        words[option.name.data()] = nb::float_(value);
-        break;
-      case LoaderOption::Kind::kText:
-        words[option.name.data()] = value;
-        break;
-    }
-  }
+  for (const Member& option : spec<LoaderSettings>().members())
+    if (!option.is_code_only && (all || is_given(option, settings)))
+      words[option.name.data()] = argument_of(option, settings);
   return words;
 }
 
 nb::list describe_options() {
   nb::list all;
-  for (const LoaderOption& option : loader_options()) {
+  for (const Member& option : spec<LoaderSettings>().members()) {
     nb::dict one;
     one["name"] = to_python(option.name);
-    one["expected"] = to_python(option.expected);
-    one["default"] = to_python(option.fallback);
+    one["expected"] = to_python(option.words());
+    one["default"] = to_python(default_text(option));
     one["doc"] = to_python(option.doc);
-    one["run_file"] = (option.where & LoaderOption::kRunFile) != 0;
-    one["command_line"] = (option.where & LoaderOption::kCommandLine) != 0;
+    one["run_file"] = !option.is_code_only;
+    one["command_line"] = option.is_on_command_line;
     all.append(one);
   }
   return all;
+}
+
+std::string options_json() {
+  const nb::object dumps = nb::module_::import_("json").attr("dumps");
+  std::string text;
+  for (const nb::handle option : describe_options())
+    text += (text.empty() ? "[" : ",\n") + nb::cast<std::string>(dumps(option));
+  return text + "]";
 }
 
 }  // namespace headrace::python

@@ -5,18 +5,22 @@
 
 #include <memory>
 
-#include "loader/options_table.h"
+#include "loader/loader_settings.h"
 
 namespace headrace::python {
 
 namespace nb = nanobind;
 
-/// Take names and values (True, 7, 2.5, "text", b"path"); None is not given. Throws Error(kInvalidArgument).
-/// \param sampler  What has no word of its own; may be null.
+/// Take names and values; None is not given. Nothing is checked against each other. Throws Error(kInvalidArgument).
+LoaderSettings words_to_settings(const nb::dict& words);
+/// The same, settled. \param sampler  What has no word of its own; may be null.
 LoaderSettings to_settings(const nb::dict& words, std::shared_ptr<const SamplerChoice> sampler = nullptr);
-/// Return what is given, as keyword arguments of headrace.Loader.
-nb::dict to_words(const LoaderSettings& settings);
-/// Return the table, an option a dict.
+/// Return what is given, as keyword arguments of headrace.Loader. \param all  The others too; None where they have no
+/// value.
+nb::dict to_words(const LoaderSettings& settings, bool all = false);
+/// Return the list, an option a dict.
 nb::list describe_options();
+/// Return the same as JSON, an option a line.
+std::string options_json();
 
 }  // namespace headrace::python

@@ -27,8 +27,10 @@
 #include "bind/row_numbers.h"
 #include "bind/sample_by.h"
 #include "bind/text.h"
+#include "bind/values.h"
 #include "bind/whole_number.h"
 #include "bind/without_gil.h"
+#include "dataset/words.h"
 
 namespace headrace::python {
 namespace {
@@ -51,11 +53,7 @@ DatasetHandle open_paths(const std::vector<nb::bytes>& paths, const Choices& cho
     options.broadcast.push_back({from_python(name), from_python(path), axes});
   if (!sample_by.is_none()) options.sample_by = to_sample_by(sample_by);
   for (const auto& [name, path] : targets) options.targets.push_back({from_python(name), from_python(path)});
-  const std::string null_word = from_python(nulls);
-  const std::optional<Nulls> null_policy = nulls_of(null_word);
-  if (!null_policy)
-    throw Error(ErrorCode::kInvalidArgument, "nulls is '" + null_word + "': 'error', 'fill' or 'mask' is expected");
-  options.nulls = *null_policy;
+  options.nulls = enum_of<Nulls>("nulls", from_python(nulls));
   Progress reporter(progress, std::chrono::milliseconds(50));  // a file is described in less than a millisecond
   options.progress = reporter.function();
   return DatasetHandle(reporter.run([&] { return open(names, std::move(options)); }));
@@ -147,31 +145,27 @@ DatasetHandle select(const DatasetHandle& self, const RowNumbers& numbers) {
 }
 
 std::vector<DatasetHandle> split_dataset(const DatasetHandle& self, const std::vector<double>& shares,
-                                         std::uint64_t seed, const nb::str& stratify, const std::string& by) {
+                                         std::uint64_t seed, const nb::str& stratify, const std::string& by,
+                                         const std::vector<nb::str>& names) {
   Progress reporter{nb::none()};
-  const SplitBy how = by == "row"    ? SplitBy::kRow
-                      : by == "file" ? SplitBy::kFile
-                      : by == "run"  ? SplitBy::kRun
-                                     : SplitBy::kAuto;
-  const SplitOptions options{seed, from_python(stratify), how, reporter.uncounted()};
+  SplitOptions options{seed, from_python(stratify), enum_of<SplitBy>("by", by), reporter.uncounted(), {}};
+  for (const nb::str& name : names) options.names.push_back(from_python(name));
   const std::vector<Dataset> made = reporter.run([&] { return split(self.dataset, shares, options); });
   std::vector<DatasetHandle> parts;
   for (const Dataset& part : made) parts.emplace_back(part);
   return parts;
 }
 
-DatasetHandle windows_of(const DatasetHandle& self, std::uint64_t length, std::optional<std::uint64_t> stride,
-                         std::uint64_t lookahead, bool across_files) {
-  return DatasetHandle(without_gil([&] { return windows(self.dataset, {length, stride, lookahead, across_files}); }));
+DatasetHandle apply_to_rows(const DatasetHandle& self, const std::string& verb, const nb::kwargs& words) {
+  return DatasetHandle(rows_of(apply_verb(verb, self.dataset, words)));
 }
 
 DatasetHandle mix_datasets(const std::vector<std::tuple<std::string, const DatasetHandle*, double>>& parts,
                            double temperature, const std::string& stop, std::uint64_t num_samples) {
   std::vector<MixPart> list;
   for (const auto& [name, data, weight] : parts) list.push_back({name, data->dataset, weight});
-  return DatasetHandle(without_gil([&] {
-    return mix(list, {temperature, stop == "all" ? MixStop::kAll : MixStop::kFirst, num_samples});
-  }));
+  const auto how = enum_of<MixStop>("stop", stop);
+  return DatasetHandle(without_gil([&] { return mix(list, {temperature, how, num_samples}); }));
 }
 
 /// An array that owns the numbers. \tparam Value  What they are in NumPy, of as many bytes.
@@ -336,9 +330,10 @@ void register_dataset(nb::module_& m) {
                "Dataset"),
            "The same samples through these transforms: (name, fields, settings) each.")
       .def("split", &split_dataset, nb::arg("shares"), nb::arg("seed"), nb::arg("stratify"), nb::arg("by"),
-           "Parts of these shares.")
-      .def("windows", &windows_of, nb::arg("length"), nb::arg("stride").none(), nb::arg("lookahead"),
-           nb::arg("across_files"), "Runs of consecutive rows as samples.")
+           nb::arg("names"), "Parts of these shares and names.")
+      .def("apply", &apply_to_rows, nb::arg("verb"), nb::arg("words"),
+           nb::sig("def apply(self, verb: str, **words: typing.Any) -> Dataset"),
+           "Apply a verb, with its options as a run file has them; None is not given.")
       .def("lengths", &lengths, nb::sig("def lengths(self) -> typing.Any"), "Rows of each sample, as an int64 array.")
       .def("selected_rows", &selected_rows, nb::sig("def selected_rows(self) -> typing.Any"),
            "Number of each row among all rows of all files, as a uint64 array.")

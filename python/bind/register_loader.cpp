@@ -54,12 +54,16 @@ std::shared_ptr<LoaderHandle> make_loader(const DatasetHandle& dataset,
                             settings.batch_format == "tuple" ? BatchFormat::kTuple : BatchFormat::kDict);
 }
 
-/// Check the options before a sampler is asked for anything.
-void check_options_of(const nb::typed<nb::dict, nb::str, nb::object>& words, const std::optional<std::string>& order) {
-  std::shared_ptr<const SamplerChoice> any;
-  if (order == "batch_sampler") any = std::make_shared<const SamplerChoice>(Listed{{0}, true, {1}});
-  if (order == "sampler") any = std::make_shared<const SamplerChoice>(OnlineSampler{1});
-  to_settings(words, std::move(any));
+/// Check the options before a sampler is asked for anything, and return them as they were understood.
+nb::dict check_options_of(const nb::typed<nb::dict, nb::str, nb::object>& words,
+                          const std::optional<std::string>& order) {
+  LoaderSettings settings = words_to_settings(words);
+  nb::dict understood = to_words(settings, true);
+  if (order == "batch_sampler")
+    settings.options.sampler = std::make_shared<const SamplerChoice>(Listed{{0}, true, {1}});
+  if (order == "sampler") settings.options.sampler = std::make_shared<const SamplerChoice>(OnlineSampler{1});
+  settle(settings).value();
+  return understood;
 }
 
 /// \param rows  Rows of the epoch, where the sampler was asked for them; else None.
@@ -265,10 +269,14 @@ void register_loader(nb::module_& m) {
       .def("closed", [](LoaderHandle& self) { return self.closing() || self.loader().closed(); })
       .def("holds_memory", [](LoaderHandle& self) { return self.loader().holds_memory(); });
 
-  m.def("loader_options", &describe_options, "The options of Loader: name, kind, expected, default, doc and where.",
+  static const std::string described = "The options of Loader, of which this is the list:\n" + options_json();
+  m.def("loader_options", &describe_options, described.c_str(),
         nb::sig("def loader_options() -> list[dict[str, typing.Any]]"));
-  m.def("check_options", &check_options_of, nb::arg("words"), nb::arg("order").none(),
-        "Check options of Loader against each other; order: None, 'sampler' or 'batch_sampler'.");
+  m.def(
+      "check_options", &check_options_of, nb::arg("words"), nb::arg("order").none(),
+      nb::sig("def check_options(words: dict[str, typing.Any], order: str | None) -> dict[str, typing.Any]"),
+      "Check options of Loader against each other, and return them as they were understood; order: None, 'sampler' or "
+      "'batch_sampler'.");
   m.def("close_all_loaders", &LoaderHandle::close_all, "Close every loader that is alive.");
 }
 

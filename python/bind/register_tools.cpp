@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -19,6 +20,7 @@
 #include "bind/sample_by.h"
 #include "bind/text.h"
 #include "bind/without_gil.h"
+#include "tools/run_file_text.h"
 
 namespace headrace::python {
 namespace {
@@ -93,12 +95,20 @@ ToolResult bench_loader(LoaderHandle& handle, std::uint64_t epochs, double max_s
   });
 }
 
-/// Files, fields and the arguments of Loader as headrace._loader.options resolves them.
-RunConfig to_run(const std::vector<nb::bytes>& paths, const std::vector<std::pair<nb::str, nb::str>>& fields,
+/// A data set, a run file (bytes), or paths with their fields; and the arguments of Loader.
+RunConfig to_run(const nb::object& source, const std::vector<std::pair<nb::str, nb::str>>& fields,
                  const nb::dict& words) {
   RunConfig run;
-  run.files = from_python(paths);
-  for (const auto& [name, path] : fields) run.open.fields.push_back({from_python(name), from_python(path)});
+  if (nb::isinstance<DatasetHandle>(source)) {
+    run.data = nb::cast<const DatasetHandle&>(source).dataset.tree();
+    if (!run.data) throw Error(ErrorCode::kUnsupported, "a data set that was made in memory has no files to measure");
+  } else if (nb::isinstance<nb::bytes>(source)) {
+    run = load_run(from_python(nb::borrow<nb::bytes>(source)));
+  } else {
+    OpenOptions open;
+    for (const auto& [name, path] : fields) open.fields.push_back({from_python(name), from_python(path)});
+    run.data = tree_of(from_python(nb::cast<std::vector<nb::bytes>>(source)), std::move(open));
+  }
   LoaderSettings settings = to_settings(words);
   run.loader = std::move(settings.options);
   run.framework = std::move(settings.framework);
@@ -109,15 +119,31 @@ RunConfig to_run(const std::vector<nb::bytes>& paths, const std::vector<std::pai
 
 nb::dict read_run_file(const nb::bytes& path) {
   const RunConfig config = load_run(from_python(path));
-  return to_words({config.loader, config.framework, config.device, config.batch_format, {}, {}});
+  return to_words(loader_settings(config));
 }
 
 DatasetHandle open_run_file(const nb::bytes& path, const std::vector<nb::bytes>& files) {
-  RunConfig config = load_run(from_python(path));
-  if (!files.empty()) config.files = from_python(files);
+  const RunConfig config = load_run(from_python(path));
+  const std::vector<std::string> others = from_python(files);
   Progress reporter{nb::none()};
-  config.open.progress = reporter.function();
-  return DatasetHandle(reporter.run([&] { return open_run(config); }));
+  return DatasetHandle(reporter.run([&] {
+    return others.empty() ? open_run(config, reporter.function()) : open_run(config, others, reporter.function());
+  }));
+}
+
+/// The run file of a data set and of a loader's options.
+std::string run_text(const DatasetHandle& handle, const nb::dict& words) {
+  LoaderSettings settings = to_settings(words);
+  RunConfig run;
+  run.data = handle.dataset.tree();
+  if (!run.data)
+    throw Error(ErrorCode::kUnsupported, "a data set that was made in memory is in no run file: no file holds it");
+  run.loader = std::move(settings.options);
+  run.framework = std::move(settings.framework);
+  run.device = std::move(settings.device);
+  run.batch_format = std::move(settings.batch_format);
+  const std::set<std::string> companions;  // the tree names all of them
+  return run_file_text(run, &companions);
 }
 
 nb::dict library_versions() {
@@ -216,18 +242,19 @@ void register_tools(nb::module_& m) {
       nb::sig("def replay(loader: Loader, epoch: int, step: int, rows: typing.Any) -> ToolResult"));
   m.def(
       "advise",
-      [](const std::vector<nb::bytes>& paths, const std::vector<std::pair<nb::str, nb::str>>& fields,
-         const nb::dict& loader, const std::string& target, std::uint64_t epochs) {
-        const RunConfig run = to_run(paths, fields, loader);
+      [](const nb::object& source, const std::vector<std::pair<nb::str, nb::str>>& fields, const nb::dict& loader,
+         const std::string& target, std::uint64_t epochs) {
+        const RunConfig run = to_run(source, fields, loader);
         AdviseOptions options;
         options.epochs = epochs;
         if (!target.empty()) options.target_per_second = parse_rate(target);
         const WithoutGil nogil;
         return advise(run, options);
       },
-      nb::arg("paths"), nb::arg("fields"), nb::arg("loader"), nb::arg("target"), nb::arg("epochs"),
-      nb::sig("def advise(paths: collections.abc.Sequence[bytes], fields: collections.abc.Sequence[tuple[str, str]], "
-              "loader: dict[str, typing.Any], target: str, epochs: int) -> ToolResult"));
+      nb::arg("source"), nb::arg("fields"), nb::arg("loader"), nb::arg("target"), nb::arg("epochs"),
+      nb::sig("def advise(source: Dataset | bytes | collections.abc.Sequence[bytes], "
+              "fields: collections.abc.Sequence[tuple[str, str]], loader: dict[str, typing.Any], target: str, epochs: "
+              "int) -> ToolResult"));
   m.def(
       "check_memory",
       [](const DatasetHandle& handle, const nb::dict& loader, std::uint64_t machine_memory_bytes) {
@@ -240,9 +267,24 @@ void register_tools(nb::module_& m) {
               "ToolResult"));
   m.def("load_run", &read_run_file, nb::arg("path"), nb::sig("def load_run(path: bytes) -> dict[str, typing.Any]"),
         "The options of Loader that a run file gives.");
+  m.def(
+      "files_of_run",
+      [](const nb::bytes& path) {
+        nb::list files;
+        for (const std::string& file : files_of_run(load_run(from_python(path))))
+          files.append(nb::bytes(file.data(), file.size()));
+        return files;
+      },
+      nb::arg("path"), nb::sig("def files_of_run(path: bytes) -> list[bytes]"), "The paths and globs of a run file.");
   m.def("open_run", &open_run_file, nb::arg("path"), nb::arg("files") = std::vector<nb::bytes>(),
         nb::sig("def open_run(path: bytes, files: collections.abc.Sequence[bytes] = []) -> Dataset"),
         "Open the data of a run file, of these files where any are given.");
+  m.def(
+      "run_text",
+      [](const DatasetHandle& dataset, const nb::dict& loader) { return to_python(run_text(dataset, loader)); },
+      nb::arg("dataset"), nb::arg("loader"),
+      nb::sig("def run_text(dataset: Dataset, loader: dict[str, typing.Any]) -> str"),
+      "The run file of a data set and of the options of a loader.");
   m.def("versions", &library_versions, nb::sig("def versions() -> dict[str, str]"));
 }
 

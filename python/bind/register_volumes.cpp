@@ -15,7 +15,7 @@
 #include "bind/progress.h"
 #include "bind/register.h"
 #include "bind/text.h"
-#include "bind/whole_number.h"
+#include "bind/values.h"
 
 namespace headrace::python {
 namespace {
@@ -64,18 +64,8 @@ nb::list volume_files(const Volumes& self) {
   return result;
 }
 
-DatasetHandle patches_of(const Volumes& self, const std::vector<std::uint64_t>& shape,
-                         std::optional<std::uint64_t> samples_per_epoch, const std::vector<std::uint64_t>& stride,
-                         const std::string& edge, double fill, bool skip_small, bool independent,
-                         const std::vector<std::pair<std::string, std::optional<nb::int_>>>& balance,
-                         const std::vector<std::pair<std::string, std::vector<std::uint64_t>>>& context) {
-  PatchOptions options{shape, samples_per_epoch, stride, PatchEdge::kShift, fill, skip_small};
-  if (independent) options.draws = PatchDraws::kIndependent;
-  for (const auto& [array, value] : balance)
-    options.balance.push_back({array, value ? std::optional(whole_number(*value)) : std::nullopt});
-  for (const auto& [array, extents] : context) options.context.push_back({array, extents});
-  if (edge != "shift") options.edge = edge == "drop" ? PatchEdge::kDrop : PatchEdge::kFill;
-  return DatasetHandle(without_gil([&] { return patches(self, options); }));
+DatasetHandle apply_to_volumes(const Volumes& self, const std::string& verb, const nb::kwargs& words) {
+  return DatasetHandle(rows_of(apply_verb(verb, self, words)));
 }
 
 }  // namespace
@@ -90,9 +80,9 @@ void register_volumes(nb::module_& m) {
       .def(
           "describe", [](const Volumes& self) { return to_python(self.describe()); },
           nb::sig("def describe(self) -> str"), "A table for people.")
-      .def("patches", &patches_of, nb::arg("shape"), nb::arg("samples_per_epoch").none(), nb::arg("stride"),
-           nb::arg("edge"), nb::arg("fill"), nb::arg("skip_small"), nb::arg("independent"), nb::arg("balance"),
-           nb::arg("context"), "Boxes of the volumes as samples.");
+      .def("apply", &apply_to_volumes, nb::arg("verb"), nb::arg("words"),
+           nb::sig("def apply(self, verb: str, **words: typing.Any) -> Dataset"),
+           "Apply a verb, with its options as a run file has them; None is not given.");
   m.def("open_volumes", &open_volume_files, nb::arg("paths"), nb::arg("arrays"), nb::arg("progress") = nb::none(),
         nb::sig("def open_volumes(paths: collections.abc.Sequence[bytes], arrays: "
                 "collections.abc.Sequence[tuple[str, str]], progress: collections.abc.Callable[[int, int], typing.Any] "

@@ -51,6 +51,7 @@ from headrace.groups import GroupReducer
 from headrace.loader import Loader
 from headrace.mixture import mix
 from headrace.opening import open
+from headrace.runs import load_run, save_run
 from headrace.samplers import Balanced, Weighted
 from headrace.stats import Stats
 from headrace.text import TokenizedText, open_text, tokenize
@@ -66,7 +67,6 @@ from headrace.tools import (
     check_memory,
     demo,
     inspect,
-    load_run,
     order,
     replay,
     rewrite,
@@ -135,6 +135,7 @@ __all__ = [
     "order",
     "replay",
     "rewrite",
+    "save_run",
     "set_memory",
     "show_versions",
     "tokenize",

@@ -298,14 +298,10 @@ class Dataset:
             UnsupportedError: Of selected, mixed or transformed rows, or of samples along several axes.
         """
         one_of("rest", rest, ("drop",))
-        one_of("across_files", across_files, (False, True))
         if self._functions:
             raise invalid(f"windows of rows that {name_of(self._functions[0])} changes", "Make windows, then map them.")
-        native = self._native.windows(
-            whole_number("length", length, least=1),
-            None if stride is None else whole_number("stride", stride, least=1),
-            whole_number("lookahead", lookahead, least=0),
-            across_files,
+        native = self._native.apply(
+            "windows", length=length, stride=stride, lookahead=lookahead, across_files=across_files
         )
         for notice in native.notices():
             warn(notice)
@@ -345,7 +341,9 @@ class Dataset:
         shares = split_shares(parts)
         if by is not None:
             one_of("by", by, ("row", "file", "run"))
-        made = self._native.split(list(shares.values()), whole_number("seed", seed, least=0), stratify or "", by or "")
+        made = self._native.split(
+            list(shares.values()), whole_number("seed", seed, least=0), stratify or "", by or "auto", list(shares)
+        )
         functions, boxes = self._functions, self._boxes
         split = {name: Dataset(part, b"", functions, boxes) for name, part in zip(shares, made, strict=True)}
         far = [name for name, part in split.items() if abs(len(part) / len(self) - shares[name]) > _FAR_SHARE]

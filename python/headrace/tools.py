@@ -7,7 +7,7 @@ import os
 import platform
 import subprocess
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from inspect import Parameter, signature
 from pathlib import Path
 from typing import Any
@@ -30,22 +30,31 @@ from headrace._support.checks import (
     whole_number,
 )
 from headrace._support.knobs import LOADER_KNOBS, refuse_unknown
-from headrace._support.logging import warn
 from headrace._support.program import command_line
 from headrace._support.progress import own_progress
 from headrace.dataset import Dataset, Fields, Paths
 from headrace.errors import InternalError, WriteFailedError
 from headrace.loader import Loader
 from headrace.opening import open
+from headrace.runs import (
+    Source,
+    files_of,
+    measured,
+    open_run,
+    opened,
+    run_file,
+    with_sizes,
+    words_of,
+    write_text,
+)
 
-_SIZES = ("batch_size", "global_batch_size", "batch")  # what says how many samples a batch has
 _USAGE, _OUT_OF_RESOURCES = 2, 4  # exit statuses of the command line
 ToolResult = _headrace.ToolResult
 Progress = Callable[[int, int], Any]
 
 
 def inspect(
-    paths: Paths,
+    paths: Source,
     *,
     sample_by: str | tuple[str, int] | Spans | None = None,
     values: str | Sequence[str] = (),
@@ -57,7 +66,7 @@ def inspect(
     gives the data.
 
     Args:
-        paths: Files, as in :func:`headrace.open`.
+        paths: Files, as in :func:`headrace.open`; or a run file, a data set or a loader, whose files are described.
         sample_by: What makes a sample, as in :func:`headrace.open`, or ``"data/demo_*/actions"``: the result then tells
             how long samples are. Reads the key or the offsets.
         values: Arrays whose values are counted, in all files together: what share of the voxels each class has. Reads
@@ -71,7 +80,7 @@ def inspect(
         CorruptDataError: A file's metadata, or an array that is read, is damaged.
     """
     names = [values] if isinstance(values, str) else list(values)
-    files = path_list(paths)
+    files = files_of("paths", paths)
     return opened_by(sample_by, (), lambda words: _headrace.inspect(files, words, names, picture or ""))
 
 
@@ -98,7 +107,7 @@ def verify(paths: Paths, *, threads: int | None = None, progress: Progress | Non
 
 
 def bench(
-    source: Loader | Paths,
+    source: Source,
     *,
     fields: Fields = None,
     epochs: int | None = None,
@@ -121,8 +130,8 @@ def bench(
     picture (SVG).
 
     Args:
-        source: A loader, or files to open.
-        fields: Fields to open (not with a loader).
+        source: A loader, a data set, a run file (``.yaml``), or files to open.
+        fields: Fields to open (with files only).
         epochs: How many epochs. Default: 1; 3 where several are measured.
         max_seconds: Stop after this long. Default: no limit; 120 s in all where several are measured.
         max_batches: Cut an epoch short after so many batches.
@@ -136,11 +145,12 @@ def bench(
         max_slowdown: Percent that may be lost against the baseline before ``result.findings`` is set.
         progress: Called now and then with (samples done, samples in all), or with turns where several are measured;
             returning False stops with a ClosedError.
-        **loader: Arguments of Loader (not with a loader). Default: batches of 512, shuffled.
+        **loader: Arguments of Loader (not with a loader); they go before those of a run file. Default: batches of 512,
+            shuffled.
 
     Raises:
-        InvalidArgumentError: There is no such rival, the baseline is no result of bench, or ``source`` is neither a
-            loader nor paths of data.
+        InvalidArgumentError: There is no such rival, the baseline is no result of bench, or ``source`` is none of
+            these.
         FileMissingError: There is no such baseline.
     """
     several = bool(against or batch_sizes or validation)
@@ -149,21 +159,17 @@ def bench(
     slowdown = 0.0 if max_slowdown is None else real_number("max_slowdown", max_slowdown)
     base = b"" if baseline is None else path_bytes(baseline, "baseline")
     call = own_progress(progress)
-    if not isinstance(source, Loader):
-        source = _paths_of("bench", "source", source)
     if isinstance(source, Loader) and (fields is not None or loader or batch_sizes or validation):
         raise TypeError("fields, files and loader arguments are those of the given loader already")
     with ExitStack() as stack:
         loaders = [("train", source)] if isinstance(source, Loader) else []
         if not isinstance(source, Loader):
-            train = stack.enter_context(open(source, fields))
-            others = None if validation is None else stack.enter_context(open(validation, fields))
-            words = {"batch_size": 512, "shuffle": True, **loader}
-            for size in batch_sizes or [words["batch_size"]]:
-                words["batch_size"] = size
-                loaders.append(("train", stack.enter_context(Loader(train, **words))))
+            train, words = stack.enter_context(opened("source", source, fields, loader))
+            others = None if validation is None else stack.enter_context(_validation(source, validation, fields))
+            for own in [with_sizes(words, {"batch_size": size}) for size in batch_sizes or ()] or [words]:
+                loaders.append(("train", stack.enter_context(Loader(train, **own))))
                 if others is not None:
-                    in_order = {**words, "shuffle": False, "shuffle_buffer": None}
+                    in_order = {**own, "shuffle": False, "shuffle_buffer": None}
                     loaders.append(("validation", stack.enter_context(Loader(others, **in_order))))
         if not several:
             return _headrace.bench(loaders[0][1]._native, epochs, max_seconds or 0.0, batches, base, slowdown, call)
@@ -180,9 +186,15 @@ def bench(
         return compare(loaders, settings, call)
 
 
-def order(
-    source: Loader | Paths, *, by: str | None = None, epoch: int = 0, fields: Fields = None, **loader: Any
-) -> ToolResult:
+def _validation(source: Any, files: Paths | Dataset, fields: Fields) -> AbstractContextManager[Dataset]:
+    """Return the validation data: these files, read as those of a run file are, or a data set."""
+    if isinstance(files, Dataset):
+        return nullcontext(files)
+    run = run_file(source)
+    return open(files, fields) if run is None else open_run(run, files)
+
+
+def order(source: Source, *, by: str | None = None, epoch: int = 0, fields: Fields = None, **loader: Any) -> ToolResult:
     """Say how well an order mixes, what it needs in memory, and what another would change; from the plan alone.
 
     ``print(result)`` shows one screen with a picture of where batches come from, ``result.plot`` is that as SVG, and
@@ -190,11 +202,12 @@ def order(
     constant in a block or in a file, and for a label.
 
     Args:
-        source: A loader, or files to open.
+        source: A loader, a data set, a run file (``.yaml``), or files to open.
         by: Field with a label (a number a sample, or one-hot), which is then read whole.
         epoch: Which epoch to look at.
-        fields: Fields to open (not with a loader).
-        **loader: Arguments of Loader (not with a loader). Default: batches of 512, shuffled.
+        fields: Fields to open (with files only).
+        **loader: Arguments of Loader (not with a loader); they go before those of a run file. Default: batches of 512,
+            shuffled.
 
     Raises:
         FileMissingError: A file is absent or a glob matches nothing.
@@ -208,39 +221,31 @@ def order(
         if fields is not None or loader:
             raise TypeError("fields and loader arguments are those of the given loader already")
         return source.order_report(by=by, epoch=epoch)
-    paths = _paths_of("order", "source", source)
-    with open(paths, fields) as dataset, Loader(dataset, **{"batch_size": 512, "shuffle": True, **loader}) as made:
+    with opened("source", source, fields, loader) as (dataset, words), Loader(dataset, **words) as made:
         return made.order_report(by=by, epoch=epoch)
 
 
-def replay(source: Loader | Paths, *, epoch: int, step: int, fields: Fields = None, **loader: Any) -> ToolResult:
+def replay(source: Source, *, epoch: int, step: int, fields: Fields = None, **loader: Any) -> ToolResult:
     """Make a batch of any epoch again and list its rows, by file, and what its values are.
 
     For hunting a loss spike. ``print(result)`` shows one screen, ``result.to_dict()`` has every row, and
     ``result.findings`` says that values are not finite. The batch itself is :meth:`Loader.batch`.
 
     Args:
-        source: A loader, a run file (``.yaml``), or files to open.
+        source: A loader, a data set, a run file (``.yaml``), or files to open.
         epoch: Number of the epoch, from 0.
         step: Number of the batch, from the start of the epoch.
         fields: Fields to open (with files only).
-        **loader: Arguments of Loader (with files only): those of the training.
+        **loader: Arguments of Loader (not with a loader): those of the training. They go before those of a run file.
 
     Raises:
         InvalidArgumentError: No such batch, or an order that cannot be worked out; see :meth:`Loader.batch`.
     """
     if isinstance(source, Loader):
-        made = source
-    elif isinstance(source, (str, os.PathLike)) and os.fspath(source).endswith((".yaml", ".yml")):
-        made = load_run(source)
-    else:
-        with open(_paths_of("replay", "source", source), fields) as dataset, Loader(dataset, **loader) as own:
-            return own._replay(epoch, step)
-    if fields is not None or loader:
-        raise TypeError("fields and loader arguments are those of the given loader already")
-    if made is source:
-        return made._replay(epoch, step)
-    with made.dataset, made:
+        if fields is not None or loader:
+            raise TypeError("fields and loader arguments are those of the given loader already")
+        return source._replay(epoch, step)
+    with opened("source", source, fields, loader, {}) as (dataset, words), Loader(dataset, **words) as made:
         return made._replay(epoch, step)
 
 
@@ -375,7 +380,7 @@ def rewrite(
 
 
 def advise(
-    paths: Paths,
+    source: Source,
     *,
     fields: Fields = None,
     target: float | str | None = None,
@@ -389,12 +394,14 @@ def advise(
     text of a run file with the reasons as comments. The GIL is released.
 
     Args:
-        paths: Files, as in :func:`headrace.open`.
-        fields: Fields to open.
+        source: Files, as in :func:`headrace.open`, a data set, a run file (``.yaml``), or a loader: its arguments are
+            then settled already, but for what is advised.
+        fields: Fields to open (with files only).
         target: Samples per second that the training needs, as a number or text (``"20000/s"``, ``"20k/s"``).
         epochs: Epochs of the training: a cache must pay in these. Default: 10 are assumed, and the advice says so.
         write: Write the run file there.
-        **loader: Arguments of Loader that are settled already. Default: batches of 512, shuffled.
+        **loader: Arguments of Loader that are settled already; they go before those of a run file or a loader.
+            Default: batches of 512, shuffled.
 
     Raises:
         OutOfBudgetError: One batch and one block do not fit; the text names the smallest budget that would do.
@@ -403,16 +410,16 @@ def advise(
     """
     wanted = "" if target is None else str(target)
     count = 0 if epochs is None else whole_number("epochs", epochs, least=1)
-    files = path_list(_paths_of("advise", "paths", paths))
+    data, words = measured("source", source, fields, loader)
     to = None if write is None else Path(os.fsdecode(path_bytes(write, "write")))
-    result = _headrace.advise(files, field_choices(fields), _settled(loader), wanted, count)
+    result = _headrace.advise(data, field_choices(fields), _settled(words), wanted, count)
     if to is not None:
-        _write_text(to, result.run_file)
+        write_text(to, result.run_file)
     return result
 
 
 def check_memory(
-    data: Paths | Dataset, *, fields: Fields = None, machine_memory: int | str | None = None, **loader: Any
+    data: Source, *, fields: Fields = None, machine_memory: int | str | None = None, **loader: Any
 ) -> ToolResult:
     """Say whether a loader of these settings fits into memory here, and which limit decides; from metadata alone.
 
@@ -421,9 +428,9 @@ def check_memory(
     available), 11 if the process would be killed (above 90 %) or the loader cannot be made.
 
     Args:
-        data: Files, as in :func:`headrace.open`, or a data set: its transforms count, since it is what they make that
-            is held. Functions of Python in its :meth:`~headrace.Dataset.map` do not.
-        fields: Fields to open.
+        data: Files, as in :func:`headrace.open`, a run file (``.yaml``), a loader, or a data set: its transforms count,
+            since it is what they make that is held. Functions of Python in its :meth:`~headrace.Dataset.map` do not.
+        fields: Fields to open (with files only).
         machine_memory: Memory of another machine to judge by (``"64GiB"``), taken as free. Default: this machine.
         **loader: Arguments of Loader. Default: batches of 512, shuffled. ``memory`` is taken as if
             :func:`headrace.set_memory` had allowed it.
@@ -432,70 +439,21 @@ def check_memory(
         InvalidArgumentError: An argument is wrong, or the loader has a ``sampler=`` of its own.
     """
     machine = 0 if machine_memory is None else memory_bytes("machine_memory", machine_memory)
-    if isinstance(data, Dataset):
-        if fields is not None:
-            raise invalid("fields= is for files; a data set has its fields already", "Leave fields= out.")
-        return _headrace.check_memory(data._native, _settled(loader), machine)
-    settings = _settled(loader)
-    with open(_paths_of("check_memory", "data", data), fields) as opened:
-        return _headrace.check_memory(opened._native, settings, machine)
-
-
-def _paths_of(verb: str, name: str, paths: Any) -> list[str]:
-    """Return the paths that were given for an argument; a run file is none, though the command line takes one."""
-    files = [os.fsdecode(path) for path in path_list(paths, name)]
-    for file in files:
-        if file.endswith((".yaml", ".yml")) and Path(file).expanduser().is_file():
-            of_loader = f"hr.{verb}(hr.load_run(path)), or " if verb in ("bench", "order") else ""
-            command = f"headrace {verb.replace('_', '-')} {file}"
-            raise invalid(f"{name} is {file}, a run file, not data", f"Call {of_loader}`{command}`.")
-    return files
-
-
-def _write_text(path: Path, text: str) -> None:
-    try:
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        what = f"it cannot be written: {error.strerror}"
-        raise WriteFailedError(f"{path}: {what}", message=what, file=str(path)) from None
+    if isinstance(data, Loader):
+        dataset, words = data.dataset, words_of(data, loader)
+        return _headrace.check_memory(dataset._native, _settled(words), machine)
+    with opened("data", data, fields, loader) as (dataset, words):
+        return _headrace.check_memory(dataset._native, _settled(words), machine)
 
 
 def _settled(given: dict[str, Any]) -> dict[str, Any]:
-    """Arguments of Loader, checked, with the defaults of the tools for what is not given."""
+    """Return arguments of Loader, checked, with the defaults of Loader for what is not given."""
     for name in ("sampler", "batch_sampler", "lookahead"):
         if given.get(name) is not None:
             raise invalid(f"{name}= gives an order that is not known before it runs", "Leave it out.")
     taken = {n: p.default for n, p in signature(Loader).parameters.items() if p.default is not Parameter.empty}
     refuse_unknown("Loader", given, taken, LOADER_KNOBS)
-    if all(given.get(name) is None for name in ("global_batch_size", "batch", "group_by")):
-        taken["batch_size"] = 512
-    return resolve(**{**taken, "shuffle": True, **given})
-
-
-def open_run(path: str | os.PathLike[str], files: Paths | None = None) -> Dataset:
-    """Return the data set that a run file describes; of ``files`` where they are given."""
-    native = _headrace.open_run(path_bytes(path), path_list(files) if files is not None else [])
-    for notice in native.notices():
-        warn(notice)
-    return Dataset(native)
-
-
-def load_run(path: str | os.PathLike[str], **loader: Any) -> Loader:
-    """Make the loader that a run file describes (the same words as the arguments, in YAML).
-
-    Args:
-        path: The run file.
-        **loader: Arguments of Loader that go before those of the run file.
-
-    Raises:
-        FileMissingError: There is no such file.
-        InvalidArgumentError: A key or value is wrong; an unknown key names the nearest one.
-    """
-    options = _headrace.load_run(path_bytes(path))
-    dataset = open_run(path)
-    if any(loader.get(name) is not None for name in _SIZES):
-        options = {name: value for name, value in options.items() if name not in _SIZES}
-    return Loader(dataset, **{**options, **loader})
+    return resolve(**{**taken, **given})
 
 
 def demo(out: str | os.PathLike[str], *, kind: str = "jets", jets: int | None = None, seed: int | None = None) -> Any:

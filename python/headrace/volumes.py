@@ -12,7 +12,7 @@ from typing import Any
 
 from headrace import _headrace
 from headrace._dataset.space import channel_axes
-from headrace._support.checks import engine_text, field_choices, invalid, one_of, path_list, real_number, whole_number
+from headrace._support.checks import engine_text, field_choices, invalid, path_list, real_number, whole_number
 from headrace._support.knobs import OPEN_KNOBS, names_knobs
 from headrace._support.logging import logger, warn
 from headrace._support.progress import Progress, ProgressLine, chosen_progress
@@ -159,21 +159,19 @@ class Volumes:
                 class in ``balance`` that has no voxels, is named twice or is no whole number; a ``balance`` without
                 classes or with weights; an array of other voxels that ``context`` does not name.
         """
-        one_of("edge", edge, ("shift", "drop", "fill"))
-        one_of("small", small, ("error", "skip"))
-        one_of("draws", draws, ("visits", "independent"))
         axes = len(self.shapes[0])
         extents, others = _extents("shape", shape, axes), _context(context, axes)
-        native = self._native.patches(
-            extents,
-            None if samples_per_epoch is None else whole_number("samples_per_epoch", samples_per_epoch, least=1),
-            [] if stride is None else _extents("stride", stride, axes),
-            edge,
-            real_number("fill", fill),
-            small == "skip",
-            draws == "independent",
-            _classes(balance),
-            others,
+        native = self._native.apply(
+            "patches",
+            shape=extents,
+            samples_per_epoch=samples_per_epoch,
+            stride=None if stride is None else _extents("stride", stride, axes),
+            edge=edge,
+            fill=fill,
+            small=small,
+            draws=draws,
+            balance=[name if value is None else {name: value} for name, value in _classes(balance)] or None,
+            context=[{name: box} if box else name for name, box in others] or None,
         )
         for notice in native.notices():
             warn(notice)

@@ -333,7 +333,7 @@ def test_each_argument_is_told_with_what_it_became(world: World) -> None:
 def test_more_visits_are_mixed(world: World) -> None:
     loader = CellMapDataLoader(world.both(), batch_size=4, iterations_per_epoch=8, shuffle_buffer="64MiB")
     assert sum(len(batch["idx"]) for batch in loader) == 8
-    assert loader.loader.loader._options["shuffle_buffer"] == str(64 << 20)
+    assert loader.loader.loader._options["shuffle_buffer"] == "64MiB"
     with pytest.raises(hr.InvalidArgumentError, match="is_train=False gives tiles in order"):
         CellMapDataLoader(world.both(), batch_size=4, is_train=False, shuffle_buffer="64MiB")
 

@@ -173,11 +173,14 @@ def test_a_run_file(events: Events, tmp_path: Path) -> None:
     [
         ("{meta: train_meta.parquet, first: first}", "one for the last or the end"),
         ("{meta: train_meta.parquet, last: last}", "a field for the first row"),
-        ("{meta: train_meta.parquet, offsets: x, first: first, last: last}", "one of key, offsets and meta"),
+        (
+            "{meta: train_meta.parquet, offsets: x, first: first, last: last}",
+            "one of key, offsets, offset_list and meta",
+        ),
         ("{meta: train_meta.parquet, first: first, last: last, file: batch_id}", "Give both"),
         ("{meta: train_meta.parquet, frist: first, last: last}", "Did you mean first?"),
         ("{meta: no.parquet, first: first, last: last}", "no.parquet"),
-        ("{first: first, last: last}", "one of key, offsets and meta"),
+        ("{first: first, last: last}", "one of key, offsets, offset_list and meta"),
         ("{key: sensor_id, first: first, last: last}", "first"),
     ],
 )

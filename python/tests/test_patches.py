@@ -307,12 +307,15 @@ def test_run_files(tmp_path: Path, yaml: str, how: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("data", "text"),
     [
-        ("  patches: {shape: [4, 4, 4], samples_per_epoch: 3}", "data.volume is missing"),
+        ("  patches: {shape: [4, 4, 4], samples_per_epoch: 3}", "data.patches: volume is missing"),
         ("  volume: {arrays: {raw: volumes/raw}}", "data.patches is missing"),
-        ("  volume: {arrays: {raw: volumes/raw}}\n  patches: {stride: [4, 4, 4]}", "shape is missing"),
-        ("  volume: {}\n  patches: {shape: [4, 4, 4], edge: wrap}", "one of shift, drop, fill is expected"),
-        ("  volume: {}\n  patches: {shape: [4, 4, 4], fill: much}", "a number is expected"),
-        ("  volume: {}\n  windows: {length: 3}\n  patches: {shape: [4, 4, 4], samples_per_epoch: 3}", "Leave one"),
+        ("  volume: {arrays: {raw: volumes/raw}}\n  patches: {stride: [4, 4, 4]}", "data.patches.shape: missing"),
+        ("  volume: {}\n  patches: {shape: [4, 4, 4], edge: wrap}", "edge must be shift, drop or fill"),
+        ("  volume: {}\n  patches: {shape: [4, 4, 4], fill: much}", "fill must be a number"),
+        (
+            "  volume: {}\n  windows: {length: 3}\n  patches: {shape: [4, 4, 4], samples_per_epoch: 3}",
+            "a volume has no rows",
+        ),
     ],
 )
 def test_run_files_that_are_refused(tmp_path: Path, data: str, text: str) -> None:
@@ -348,7 +351,7 @@ def test_tools(gzip: Opened) -> None:
         ((10, 12), {"samples_per_epoch": 5}, "a patch of 2 numbers for volumes of 3 axes"),
         (PATCH, {"stride": (4, 4)}, "a stride of 2 numbers"),
         ((10, 0, 4), {"samples_per_epoch": 5}, "shape must be at least 1"),
-        (PATCH, {"samples_per_epoch": 0}, "samples_per_epoch must be at least 1"),
+        (PATCH, {"samples_per_epoch": 0}, "samples_per_epoch must be a whole number of at least 1"),
         (PATCH, {"samples_per_epoch": 5, "edge": "fill"}, "random patches lie inside"),
         (PATCH, {"stride": PATCH, "fill": 3}, "no patch reaches past it"),
         (
@@ -356,8 +359,8 @@ def test_tools(gzip: Opened) -> None:
             {"stride": PATCH, "edge": "fill", "fill": 300},
             "fill=300 is not a value of type uint8, the type of the array 'raw'",
         ),
-        (PATCH, {"stride": PATCH, "edge": "wrap"}, "edge must be one of"),
-        (PATCH, {"stride": PATCH, "small": "fill"}, "small must be one of"),
+        (PATCH, {"stride": PATCH, "edge": "wrap"}, "edge must be shift, drop or fill"),
+        (PATCH, {"stride": PATCH, "small": "fill"}, "small must be error or skip"),
         ("64", {"samples_per_epoch": 5}, "shape is a number for each axis"),
     ],
 )

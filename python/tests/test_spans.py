@@ -205,8 +205,8 @@ def test_a_run_file(pulses: str, tmp_path: Path) -> None:
     with hr.load_run(tmp_path / "run.yaml", batch_size=9) as loader:
         assert len(loader) == 20
     for by, message in (
-        ("{key: event_id, offsets: event_offsets}", "one of key, offsets and meta is expected"),
-        ("{}", "one of key, offsets and meta is expected"),
+        ("{key: event_id, offsets: event_offsets}", "one of key, offsets, offset_list and meta is expected"),
+        ("{}", "one of key, offsets, offset_list and meta is expected"),
         ("{kye: event_id}", "Did you mean key?"),
         ("nothing", "no array 'nothing'"),
     ):

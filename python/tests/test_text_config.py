@@ -80,7 +80,7 @@ def test_the_loader_has_the_windows(config: Path) -> None:
         ("  block_size: 64\n", "", "the sequence length is missing"),
         ("  batch_size: 8\n", "", "the batch size is missing"),
         ("  seed: 3", "  batch_size: 9", "data_config.batch_size and training.batch_size contradict each other"),
-        ("batch_size: 8", "batch_size: many", "a whole number is expected"),
+        ("batch_size: 8", "batch_size: many", "must be a whole number"),
         ("batch_size: 8", "batch_size: 0", "at least 1"),
         ("block_size: 64", "block_size: 0", "at least 1"),
     ],

@@ -167,9 +167,9 @@ def test_a_run_file_has_windows(corpus: str, tmp_path: Path) -> None:
     with pytest.warns(hr.HeadraceWarning, match="1 of 3 files have fewer rows than a window"):
         hr.load_run(tmp_path / "run.yaml").close()
     for data, message in (
-        ("lookahead: 1", "line 3: data.windows: length is missing"),
-        ("length: 0", "data.windows.length: a number of at least 1"),
-        ("length: 8, stride: 0", "data.windows.stride: a number of at least 1"),
+        ("lookahead: 1", "line 3: data.windows.length: missing"),
+        ("length: 0", "data.windows.length must be a whole number of at least 1"),
+        ("length: 8, stride: 0", "data.windows.stride must be a whole number of at least 1"),
         ("length: 8, lookahed: 1", "data.windows.lookahed: there is no such key.*lookahead"),
         ("length: 100000", "a window of 100,000 rows is longer than the data"),
     ):

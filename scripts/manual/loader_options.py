@@ -1,14 +1,14 @@
-"""The options of a loader: the table in src/loader/options_table.cpp, with the types that Python's face gives them."""
+"""The options of a loader: the list in src/loader/loader_settings.cpp, with the types that Python's face gives them."""
 
 from __future__ import annotations
 
-import re
+import json
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import griffe
 
-from manual.cpp_text import closing, literal, split
 from manual.entries import code, markdown, table
 from manual.python_api import arguments
 
@@ -24,14 +24,12 @@ class Option:
     doc: str
     in_run_file: bool
     flag: str  # empty: not on the command line
-    is_switch: bool
 
 
 def loader_options(root: Path) -> list[Option]:
-    """All of them, in the order of the table, which is that of Python's signature."""
-    text = (root / "src" / "loader" / "options_table.cpp").read_text(encoding="utf-8")
+    """All of them, in the order of the list, which is that of Python's signature."""
     types = {name: type_name for name, (type_name, _) in _signature(root).items()}
-    return [_option(fields, types) for fields in _entries(text)]
+    return [_option(described, types) for described in _described(root)]
 
 
 def options_table(root: Path) -> str:
@@ -53,29 +51,25 @@ def _signature(root: Path) -> dict[str, tuple[str, str]]:
     return arguments(module["Loader.__init__"])
 
 
-def _entries(text: str) -> list[dict[str, str]]:
-    """Field → text of each LoaderOption{.field = text, …} of the table."""
-    begin = text.index("kOptions = {")
-    entries = []
-    for match in re.finditer(r"\bLoaderOption\{", text[begin:]):
-        opening = begin + match.end() - 1
-        pairs = [part.partition("=") for part in split(text[opening + 1 : closing(text, opening)])]
-        entries.append({name.strip().lstrip("."): value.strip() for name, _, value in pairs})
-    return entries
+def _described(root: Path) -> list[dict[str, Any]]:
+    """What the compiled module says of each option: the build writes it into the stub, as JSON."""
+    text = (root / "python" / "headrace" / "_headrace.pyi").read_text(encoding="utf-8")
+    module = griffe.visit("_headrace", filepath=root, code=text)
+    docstring = module["loader_options"].docstring
+    found: list[dict[str, Any]] = json.loads(docstring.value[docstring.value.index("[") :])
+    return found
 
 
-def _option(fields: dict[str, str], types: dict[str, str]) -> Option:
-    name = literal(fields["name"]) or ""
+def _option(described: dict[str, Any], types: dict[str, str]) -> Option:
+    name = described["name"]
     if name not in types:
-        raise ValueError(f"the option {name} of src/loader/options_table.cpp is no argument of hr.Loader")
-    where = fields.get("where", "LoaderOption::kEverywhere").split("::")[-1]
+        raise ValueError(f"the option {name} of src/loader/loader_settings.cpp is no argument of hr.Loader")
     return Option(
         name=name,
         type=types[name],
-        default=literal(fields["fallback"]) or "",
-        expected=literal(fields["expected"]) or "",
-        doc=literal(fields["doc"]) or "",
-        in_run_file=where in {"kRunFile", "kEverywhere"},
-        flag="--" + name.replace("_", "-") if where in {"kCommandLine", "kEverywhere"} else "",
-        is_switch=fields.get("kind", "").endswith("kSwitch"),
+        default=described["default"],
+        expected=described["expected"],
+        doc=described["doc"],
+        in_run_file=described["run_file"],
+        flag="--" + name.replace("_", "-") if described["command_line"] else "",
     )

@@ -9,6 +9,7 @@
 #include "dataset/data_identity.h"
 #include "dataset/dataset_contents.h"
 #include "dataset/testing/random_data.h"
+#include "dataset/verbs/verb_options.h"
 
 namespace headrace {
 namespace {
@@ -67,11 +68,10 @@ TEST_F(DataTree, RowsThatTheFilesHoldNoMoreAreNamed) {
   const std::string recipe = files(0, 2).select(rows).recipe();
   std::filesystem::copy_file(folder_.path("0.npy"), folder_.path("shorter.npy"));
   auto node = node_of_recipe(recipe).value();
-  auto fewer = std::make_shared<DataNode>(*node->of[0]);
-  std::get<FilesNode>(fewer->what).paths = {folder_.path("shorter.npy")};
-  const DataNode moved{node->what, {fewer}};
+  FilesNode fewer = *options_of<FilesNode>(*node->below);
+  fewer.paths = {folder_.path("shorter.npy")};
   try {
-    resolve(moved);
+    resolve(*with_source(*node, node_of(fewer)));
     FAIL();
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ErrorCode::kInvalidArgument);

@@ -19,6 +19,7 @@
 #include "dataset/sample_axes.h"
 #include "dataset/take_mapped.h"
 #include "dataset/take_rows.h"
+#include "dataset/verbs/verb_options.h"
 
 namespace headrace {
 namespace {
@@ -49,7 +50,7 @@ FilesNode files_node(const Dataset& data, const std::vector<std::uint32_t>& axes
 
 }  // namespace
 
-std::shared_ptr<Dataset::Impl> Dataset::Impl::make(SampleSource source, std::shared_ptr<const DataNode> node) {
+std::shared_ptr<Dataset::Impl> Dataset::Impl::make(SampleSource source, DataTree node) {
   auto impl = std::make_shared<Impl>();
   impl->node = std::move(node);
   impl->source = std::move(source);
@@ -109,14 +110,6 @@ const Source& Dataset::Impl::rows_for(std::string_view what) const {
   if (const Source* const source_of_rows = source.rows()) return *source_of_rows;
   throw Error(ErrorCode::kUnsupported, fmt::format("{} of {} is not there yet", what, source.what()))
       .with_hint("Open the same fields as rows, without what makes samples of them, for that.");
-}
-
-std::shared_ptr<const DataNode> Dataset::Impl::node_with(decltype(DataNode::what) verb) const {
-  if (!node) return nullptr;
-  auto made = std::make_shared<DataNode>();
-  made->what = std::move(verb);
-  made->of.push_back(node);
-  return made;
 }
 
 Result<Dataset::Impl::IdleServer> Dataset::Impl::take_server() {
@@ -198,7 +191,7 @@ Result<std::shared_ptr<Dataset::Impl>> open_dataset(const std::vector<std::strin
   source->set_columns(std::move(plan.columns));
   source->places = std::move(plan.places);
   auto impl = Dataset::Impl::make(std::move(source));
-  impl->node = std::make_shared<const DataNode>(DataNode{files_node(Dataset(impl), axes, options), {}});
+  impl->node = node_of(files_node(Dataset(impl), axes, options));
   if (impl->rows == 0 && lists_as == ListsAs::kSamples)  // lists may all be empty
     return Error(ErrorCode::kInvalidArgument, files.size() == 1 ? "the fields have 0 rows" : "no file has any rows")
         .with_file(files[0])

@@ -9,6 +9,7 @@
 #include <mutex>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "assembly/block_layout.h"
@@ -23,7 +24,7 @@ namespace headrace {
 
 struct Dataset::Impl {
   SampleSource source;
-  std::shared_ptr<const DataNode> node;  ///< How it was made; null: in memory.
+  DataTree node;  ///< How it was made; null: in memory.
   std::vector<FileEntry> files;
   std::vector<FieldStorage> storage;
   std::vector<Attributes> attributes;        ///< One for each field.
@@ -45,11 +46,14 @@ struct Dataset::Impl {
   std::vector<IdleServer> idle;
 
   /// Make the tables that follow from `source`.
-  static std::shared_ptr<Impl> make(SampleSource source, std::shared_ptr<const DataNode> node = {});
+  static std::shared_ptr<Impl> make(SampleSource source, DataTree node = nullptr);
   /// Return the source whose rows are the samples. Throws kUnsupported, which names `what`, where they are mapped.
   [[nodiscard]] const Source& rows_for(std::string_view what) const;
   /// Return the node of a verb that was applied to this data set; null where that has none.
-  [[nodiscard]] std::shared_ptr<const DataNode> node_with(decltype(DataNode::what) verb) const;
+  template <Described Options>
+  [[nodiscard]] DataTree node_with(Options options) const {
+    return node ? node_of(std::move(options), node) : nullptr;
+  }
   /// As Dataset::take(). \param draws  Whose randomness transforms use. \param padding  Fills up ragged samples; null:
   /// they stay ragged.
   Batch take(std::span<const std::uint64_t> samples, EpochSeed draws, const std::function<bool()>& go_on = {},

@@ -83,7 +83,7 @@ std::string Dataset::describe() const {
   }
   if (const Program* const program = impl_->source.program())
     for (const Transform& transform : program->transforms()) notes.push_back("through " + transform.text());
-  if (impl_->node && !std::holds_alternative<FilesNode>(impl_->node->what))
+  if (impl_->node && (impl_->node->below || impl_->node->verb->name() != "files"))
     text += fmt::format("  made of {}\n", text_of(*impl_->node));
   for (const Row& row : table) {
     std::string line = " ";

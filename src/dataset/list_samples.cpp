@@ -12,6 +12,7 @@
 #include "dataset/open_samples.h"
 #include "dataset/refuse.h"
 #include "dataset/span_samples.h"
+#include "dataset/verbs/verb_options.h"
 
 namespace headrace {
 namespace {
@@ -98,8 +99,7 @@ Dataset open_list_samples(const std::vector<std::string>& paths, const OpenOptio
     for (std::string& file : files) file = std::filesystem::absolute(file).string();
   auto rows = std::make_shared<Source>(source);
   rows->left_out = plan.left_out;
-  return Dataset(make_span_samples(std::move(rows), std::move(list), beside,
-                                   std::make_shared<const DataNode>(DataNode{std::move(node), {}})));
+  return Dataset(make_span_samples(std::move(rows), std::move(list), beside, node_of(std::move(node))));
 }
 
 }  // namespace headrace

@@ -8,8 +8,7 @@ namespace headrace {
 
 std::shared_ptr<Dataset::Impl> make_samples(std::shared_ptr<const SampleMaker> maker,
                                             std::shared_ptr<const Source> rows, std::shared_ptr<const RowSet> chosen,
-                                            std::shared_ptr<const DataNode> node,
-                                            std::shared_ptr<const SourceMixture> mixture,
+                                            DataTree node, std::shared_ptr<const SourceMixture> mixture,
                                             std::shared_ptr<const Program> program) {
   const std::shared_ptr<MappedSource> made = maker->make(std::move(rows), std::move(chosen));
   made->maker = std::move(maker);

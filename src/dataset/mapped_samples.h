@@ -13,8 +13,7 @@ namespace headrace {
 /// these rows; null: none. Throws what SampleMaker::make() throws.
 std::shared_ptr<Dataset::Impl> make_samples(std::shared_ptr<const SampleMaker> maker,
                                             std::shared_ptr<const Source> rows, std::shared_ptr<const RowSet> chosen,
-                                            std::shared_ptr<const DataNode> node,
-                                            std::shared_ptr<const SourceMixture> mixture = nullptr,
+                                            DataTree node, std::shared_ptr<const SourceMixture> mixture = nullptr,
                                             std::shared_ptr<const Program> program = nullptr);
 
 /// Return the samples' source, if they are mapped and can be made again. Null: they are rows. Throws kUnsupported,

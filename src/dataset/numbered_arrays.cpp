@@ -14,6 +14,7 @@
 #include "dataset/paths.h"
 #include "dataset/refuse.h"
 #include "dataset/span_samples.h"
+#include "dataset/verbs/verb_options.h"
 
 namespace headrace {
 namespace {
@@ -147,8 +148,7 @@ Dataset open_numbered_arrays(const std::vector<std::string>& paths, const OpenOp
   list.is_array_each = true;
   if (list.starts->back() == 0)
     throw refuse("the samples have no rows", "Run: headrace inspect " + files[0]).with_file(files[0]);
-  auto node = std::make_shared<const DataNode>(DataNode{files_node(files, options), {}});
-  return Dataset(make_span_samples(std::move(source), std::move(list), targets, std::move(node)));
+  return Dataset(make_span_samples(std::move(source), std::move(list), targets, node_of(files_node(files, options))));
 }
 
 }  // namespace headrace

@@ -4,6 +4,7 @@
 #include <headrace/dataset/spans.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <set>
 #include <string>
 #include <utility>
@@ -13,6 +14,7 @@
 #include "dataset/file_lists.h"
 #include "dataset/numbered_arrays.h"
 #include "dataset/refuse.h"
+#include "dataset/verbs/verb_options.h"
 
 namespace headrace {
 namespace {
@@ -144,6 +146,29 @@ std::vector<Dataset> keys_of_targets(const std::vector<std::string>& paths, cons
   return keys;
 }
 
+/// What opens the same again: the files as they were opened for rows, and what was said besides.
+FilesNode node_of_spans(FilesNode node, const OpenOptions& options, const SpanOptions& opened) {
+  const auto meant = [&](const std::string& files, const Dataset& data) {
+    std::vector<std::string>& paths = node.options.companion_files[files];
+    if (!paths.empty()) return;
+    for (const FileEntry& file : data.files()) paths.push_back(std::filesystem::absolute(file.path).string());
+  };
+  const SampleBy& by = node.options.sample_by.emplace(*options.sample_by);
+  node.options.targets = options.targets;
+  if (const auto divided = divide_path(by.key)) meant(divided->first, *opened.key);
+  if (const auto divided = divide_path(by.offsets)) meant(divided->first, *opened.offsets);
+  if (opened.meta) meant(by.meta, *opened.meta);
+  if (!opened.targets) return node;
+  if (const std::optional<std::string> others = others_of(options); others && !options.targets.empty())
+    meant(*others, *opened.targets);
+  for (auto& [files, found] : opened.targets->companion_files()) {
+    std::vector<std::string>& known = node.options.companion_files[files];
+    if (known.empty())
+      for (const std::string& path : found) known.push_back(std::filesystem::absolute(path).string());
+  }
+  return node;
+}
+
 Dataset open_spans(const std::vector<std::string>& paths, const OpenOptions& options) {
   if (options.sample_axes > 1 || !options.broadcast.empty())
     throw refuse("sample_by= makes samples of rows; sample_axes= and broadcast= make samples of cells",
@@ -182,7 +207,9 @@ Dataset open_spans(const std::vector<std::string>& paths, const OpenOptions& opt
     const std::uint64_t files = rows.files().size();
     made.go_on = [progress, files] { return progress(files, files); };
   }
-  return spans(rows, made);
+  Dataset samples = spans(rows, made);
+  samples.impl()->node = node_of(node_of_spans(*options_of<FilesNode>(*rows.impl()->node), options, made));
+  return samples;
 }
 
 }  // namespace

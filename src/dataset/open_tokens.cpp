@@ -12,6 +12,7 @@
 #include "dataset/span_lister.h"
 #include "dataset/span_samples.h"
 #include "dataset/token_paths.h"
+#include "dataset/verbs/verb_options.h"
 #include "format/tokens/token_file.h"
 #include "format/tokens/token_type.h"
 
@@ -21,11 +22,8 @@ using token_files::FileKind;
 using token_files::TokenFile;
 
 struct Tokens::Impl {
-  Impl(Dataset opened, std::vector<TokenFile> opened_files, TokensNode of)
-      : rows(std::move(opened)), files(std::move(opened_files)), node(std::move(of)) {}
   Dataset rows;
   std::vector<TokenFile> files;  ///< As those of `rows`.
-  TokensNode node;
 };
 
 namespace {
@@ -92,7 +90,7 @@ Result<std::vector<TokenFile>> open_files(const std::vector<std::string>& paths,
   return files;
 }
 
-Dataset rows_of(const std::vector<TokenFile>& files, const TokensNode& node) {
+Dataset open_rows(const std::vector<TokenFile>& files, const TokensNode& node) {
   auto source = std::make_shared<Source>();
   FileNotes notes;
   std::size_t doubts = 0;
@@ -104,7 +102,7 @@ Dataset rows_of(const std::vector<TokenFile>& files, const TokensNode& node) {
   source->notes = std::make_shared<const FileNotes>(std::move(notes));
   source->set_columns({{token_files::kTokensName, token_files::kTokensName, files[0].dtype, {}}});
   source->places = {{0, 0}};
-  return Dataset(Dataset::Impl::make(std::move(source), std::make_shared<const DataNode>(DataNode{node, {}})));
+  return Dataset(Dataset::Impl::make(std::move(source), node_of(node)));
 }
 
 }  // namespace
@@ -165,10 +163,8 @@ Dataset Tokens::documents() const {
     file.documents->read([&](std::uint64_t first, std::uint64_t end) { lister.add_span(first, end); }).value();
     lister.end_file();
   }
-  TokensNode node = impl_->node;
-  node.documents = true;
   return Dataset(make_span_samples(impl_->rows.impl()->source.shared_rows(), lister.take(), std::nullopt,
-                                   std::make_shared<const DataNode>(DataNode{std::move(node), {}})));
+                                   impl_->rows.impl()->node_with(DocumentsNode{})));
 }
 
 std::string Tokens::describe() const {
@@ -184,10 +180,10 @@ std::string Tokens::describe() const {
 Tokens open_tokens(const std::vector<std::string>& paths, const TokenOptions& options) {
   const std::vector<std::string> found = token_paths(paths).value();
   std::vector<TokenFile> files = open_files(found, options).value();
-  TokensNode node{{}, options.dtype, options.vocab_size};
+  TokensNode node{{}, {.dtype = options.dtype, .vocab_size = options.vocab_size}};
   for (const std::string& path : found) node.paths.push_back(std::filesystem::absolute(path).string());
-  Dataset rows = rows_of(files, node);
-  return Tokens(std::make_shared<const Tokens::Impl>(std::move(rows), std::move(files), std::move(node)));
+  Dataset rows = open_rows(files, node);
+  return Tokens(std::make_shared<const Tokens::Impl>(Tokens::Impl{std::move(rows), std::move(files)}));
 }
 
 }  // namespace headrace

@@ -14,6 +14,7 @@
 #include "dataset/open_source_file.h"
 #include "dataset/paths.h"
 #include "dataset/refuse.h"
+#include "dataset/verbs/verb_options.h"
 #include "dataset/volume_axes.h"
 #include "dataset/volumes_contents.h"
 
@@ -217,11 +218,12 @@ Result<std::shared_ptr<const Volumes::Impl>> open_them(const std::vector<std::st
   source->places = std::move(plan.places);
   source->set_columns(std::move(plan.columns));
   const auto absolute = [](const std::string& path) { return std::filesystem::absolute(path).string(); };
-  for (const std::string& path : files) made->files.paths.push_back(absolute(path));
-  for (const StoredColumn& column : *source->columns) made->files.options.fields.push_back({column.name, column.path});
-  made->files.options.companion_files = companion_files_of(*source);
-  for (auto& [text, beside] : made->files.options.companion_files)
-    std::ranges::transform(beside, beside.begin(), absolute);
+  VolumeNode node;
+  for (const std::string& path : files) node.paths.push_back(absolute(path));
+  for (const StoredColumn& column : *source->columns) node.volume.arrays.push_back({column.name, column.path});
+  node.volume.companion_files = companion_files_of(*source);
+  for (auto& [text, beside] : node.volume.companion_files) std::ranges::transform(beside, beside.begin(), absolute);
+  made->node = node_of(std::move(node));
   made->source = std::move(source);
   return std::shared_ptr<const Volumes::Impl>(std::move(made));
 }

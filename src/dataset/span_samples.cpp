@@ -175,8 +175,7 @@ Targets targets_of(const Source& rows, const SpanList& list, const std::optional
 }  // namespace
 
 std::shared_ptr<Dataset::Impl> make_span_samples(std::shared_ptr<const Source> rows, SpanList list,
-                                                 const std::optional<Dataset>& targets,
-                                                 std::shared_ptr<const DataNode> node) {
+                                                 const std::optional<Dataset>& targets, DataTree node) {
   Targets beside = targets_of(*rows, list, targets);
   for (const Field& field : *rows->fields)
     for (const Source* const source : {rows.get(), beside.source.get()})

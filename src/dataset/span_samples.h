@@ -17,7 +17,6 @@ namespace headrace {
 /// row. \param node  How it was made; null: in memory. Throws kInvalidArgument: targets of another length, or of names
 /// that the rows have; kUnsupported: targets that are not stored so.
 std::shared_ptr<Dataset::Impl> make_span_samples(std::shared_ptr<const Source> rows, SpanList list,
-                                                 const std::optional<Dataset>& targets,
-                                                 std::shared_ptr<const DataNode> node);
+                                                 const std::optional<Dataset>& targets, DataTree node);
 
 }  // namespace headrace

@@ -14,7 +14,7 @@ namespace headrace {
 
 struct Volumes::Impl {
   std::shared_ptr<const Source> source;            ///< A column for each array, whose values are its elements.
-  FilesNode files;                                 ///< What opens them again.
+  DataTree node;                                   ///< What opens them again.
   std::vector<std::vector<std::uint64_t>> shapes;  ///< The shape of each file's volume.
 };
 

@@ -1,6 +1,7 @@
 // Kernels that finish samples and batches, behind a Loader and a Dataset: every way a batch can come about gives the
 // bytes that a plain loop gives.
 #include <gtest/gtest.h>
+#include <headrace/dataset/mix.h>
 #include <headrace/loader/loader.h>
 #include <rapidcheck.h>
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "loader/options_table.h"
+#include "loader/loader_settings.h"
 
 namespace headrace {
 namespace {
@@ -74,16 +74,20 @@ TEST(OptionRules, EachContradictionHasItsText) {
 }
 
 TEST(OptionRules, ABudgetIsTheTextThatItIsReadFrom) {
-  const LoaderOption& option = *find_loader_option("batch");
+  const Member& option = *spec<LoaderSettings>().find("batch");
+  const auto read = [&](LoaderSettings& settings, const char* text) {
+    return option.type->read({std::string(text), true}, {}, {}, option.in(&settings));
+  };
   for (const char* text : {"tokens=64", "tokens=9,max_samples=3,too_long=alone,lanes=2,lookahead=8"}) {
     LoaderSettings settings;
-    ASSERT_TRUE(option.set(settings, text).ok());
-    EXPECT_EQ(option.get(settings), text);
+    ASSERT_TRUE(read(settings, text).ok());
+    EXPECT_EQ(option_text(option, settings), text);
   }
-  LoaderSettings settings;
-  for (const char* text : {"", "64", "tokens", "tokens=0", "tokens=x", "tokens=9,", "tokens=9,too_long=drop", "size=9"})
-    EXPECT_FALSE(option.set(settings, text).ok()) << text;
-  EXPECT_FALSE(settings.options.by_tokens);
+  for (const char* text :
+       {"", "64", "tokens", "tokens=0", "tokens=x", "tokens=9,", "tokens=9,too_long=drop", "size=9", "lanes=2"}) {
+    LoaderSettings settings;
+    EXPECT_FALSE(read(settings, text).ok()) << text;
+  }
 }
 
 TEST(OptionRules, SettlingGivesTheTailAndTheOrderOfGroups) {

@@ -7,7 +7,9 @@
 #include <cmath>
 
 #include "base/number_text.h"
-#include "loader/options_table.h"
+#include "dataset/data_tree.h"
+#include "dataset/verbs/verb_options.h"
+#include "loader/loader_settings.h"
 #include "tools/advice.h"
 #include "tools/run_file_text.h"
 #include "tools/text_table.h"
@@ -66,30 +68,35 @@ std::string quoted_word(const std::string& word) {
   return out + "'";
 }
 
+/// What open() takes, where that is the source; else null.
+const FilesNode* files_of(const RunConfig& run) {
+  return options_of<FilesNode>(source_of(*run.data));
+}
+
 std::string fields_words(const RunConfig& run) {
   std::vector<std::string> words;
-  for (const FieldChoice& field : run.open.fields)
+  const FilesNode* const files = files_of(run);
+  for (const FieldChoice& field : files ? files->options.fields : std::vector<FieldChoice>())
     words.push_back(field.path.empty() || field.path == field.name ? field.name : field.name + "=" + field.path);
   return words.empty() ? "" : " --fields " + quoted_word(fmt::format("{}", fmt::join(words, ",")));
 }
 
 /// Options of the loader that differ from what a command has without them, but for those that are advised.
 std::string loader_words(const RunConfig& run, const RunConfig& plain) {
-  const LoaderSettings now{run.loader, run.framework, run.device, run.batch_format, {}, {}},
-      before{plain.loader, plain.framework, plain.device, plain.batch_format, {}, {}};
+  const LoaderSettings now = loader_settings(run), before = loader_settings(plain);
   std::string out;
-  for (const LoaderOption& option : loader_options()) {
+  for (const Member& option : spec<LoaderSettings>().members()) {
     const bool advised = option.name == "threads" || option.name == "memory" || option.name == "cache";
-    if (advised || option.get == nullptr || (option.where & LoaderOption::kCommandLine) == 0) continue;
-    const std::string value = option.get(now);
-    if (value.empty() || value == option.get(before)) continue;
+    if (advised || !option.is_on_command_line) continue;
+    const std::string value = option_text(option, now);
+    if (value.empty() || value == option_text(option, before)) continue;
     std::string flag = fmt::format(" --{}", option.name);
     std::replace(flag.begin(), flag.end(), '_', '-');
     if (option.name == "shuffle")
       out += run.loader.shuffle.mode() == Shuffle::kNone    ? " --no-shuffle"
              : run.loader.shuffle.mode() == Shuffle::kExact ? " --exact"
                                                             : " --shuffle";
-    else if (option.kind != LoaderOption::Kind::kSwitch)
+    else if (option.type != &value_type<bool>)
       out += flag + " " + value;
     else if (value == "true")
       out += flag;
@@ -104,20 +111,26 @@ std::string same_work(const RunConfig& run) {
     const bool same = data_section_text(file) == data_section_text(run);
     return quoted_word(run.path) + (same ? "" : fields_words(run)) + loader_words(run, file);
   }
+  const FilesNode* const files = files_of(run);
+  if (!files) return "";
+  OpenOptions fields;
+  fields.fields = files->options.fields;
   RunConfig plain;
-  plain.files = run.files, plain.open.fields = run.open.fields;
-  if (run.files.size() > 2 || data_section_text(plain) != data_section_text(run)) return "";
+  plain.data = tree_of(files->paths, std::move(fields));
+  if (files->paths.size() > 2 || data_section_text(plain) != data_section_text(run)) return "";
   plain.loader.shuffle = true;
   std::vector<std::string> words;
-  for (const std::string& file : run.files) words.push_back(quoted_word(file));
+  for (const std::string& file : files->paths) words.push_back(quoted_word(file));
   return fmt::format("{}{}{}", fmt::join(words, " "), fields_words(run), loader_words(run, plain));
 }
 
 std::string quoted_files(const RunConfig& run) {
+  const FilesNode* const files = files_of(run);
+  if (!files) return " FILE";
   std::string out;
-  for (std::size_t i = 0; i < std::min<std::size_t>(run.files.size(), 2); ++i)
-    out += fmt::format(" '{}'", run.files[i]);
-  return run.files.size() > 2 ? out + " …" : out;
+  for (std::size_t i = 0; i < std::min<std::size_t>(files->paths.size(), 2); ++i)
+    out += fmt::format(" '{}'", files->paths[i]);
+  return files->paths.size() > 2 ? out + " …" : out;
 }
 
 }  // namespace

@@ -4,7 +4,6 @@
 
 #include <string>
 
-#include "loader/options_table.h"
 #include "tools/advice.h"
 #include "tools/run_file_text.h"
 
@@ -24,14 +23,12 @@ std::string advice_yaml(const Advice& a, const RunConfig& run) {
       a.advised.cache.later);
   out += "# Try it: headrace bench THIS_FILE --epochs 2\n" + data_section_text(run, &a.companion_files);
   out += "loader:\n";
-  const LoaderSettings settings{run.loader, run.framework, run.device, run.batch_format, {}, {}};
-  for (const LoaderOption& option : loader_options()) {
+  const LoaderSettings settings = loader_settings(run);
+  for (const Member& option : spec<LoaderSettings>().members()) {
     const bool advised = option.name == "threads" || option.name == "memory" || option.name == "cache";
     const bool shown = option.name == "shuffle" || option.name == "seed" || is_given(option, settings);
-    if (advised || !shown || (option.where & LoaderOption::kRunFile) == 0) continue;
-    const std::uint64_t mixed = run.loader.shuffle_buffer.bytes;
-    const bool mebibytes = option.name == "shuffle_buffer" && mixed > 0 && mixed % (1 << 20) == 0;
-    setting(fmt::format("{}: {}", option.name, mebibytes ? size_setting(mixed) : option_text(option, settings)),
+    if (advised || !shown) continue;
+    setting(fmt::format("{}: {}", option.name, flow_text(spec<LoaderSettings>().value_of(option, &settings))),
             option.name == "shuffle" && a.exact_is_free ? std::string(Advice::kExactReason) : "");
   }
   setting(fmt::format("threads: {}", a.advised.threads), a.threads_reason);

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <fstream>
 
+#include "dataset/data_tree.h"
+#include "dataset/verbs/verb_options.h"
 #include "format/testing/hdf5_files.h"
 #include "tools/advice.h"
 #include "tools/json.h"
@@ -20,7 +22,7 @@ class Advise : public ::testing::Test {
     const testing::Hdf5Writer file(directory_.path("a.h5"));
     file.write("x", x);
     file.write("y", {.shape = {x.shape[0]}, .chunk = {std::min<hsize_t>(512, x.shape[0])}});
-    run_.files = {directory_.path("a.h5")};
+    run_.data = tree_of({directory_.path("a.h5")});
     run_.loader.batch_size = 100;
     run_.loader.shuffle = true;
   }
@@ -30,16 +32,13 @@ class Advise : public ::testing::Test {
 
 TEST_F(Advise, ARunFileThatLoadsComesOfIt) {
   write({.shape = {4096, 64}, .chunk = {128, 64}, .gzip = 4});
-  run_.open.fields = {{"features", "x"}, {"y", "y"}};
+  run_.data = tree_of({directory_.path("a.h5")}, {.fields = {{"features", "x"}, {"y", "y"}}});
   run_.loader.seed = 7;
   run_.loader.memory = 32 << 20;
   const ToolResult result = advise(run_, kQuick);
   std::ofstream(directory_.path("run.yaml")) << result.run_file;
   const RunConfig again = load_run(directory_.path("run.yaml"));
-  EXPECT_EQ(again.files, run_.files);
-  ASSERT_EQ(again.open.fields.size(), 2u);
-  EXPECT_EQ(again.open.fields[0].name, "features");
-  EXPECT_EQ(again.open.fields[0].path, "x");
+  EXPECT_EQ(recipe_of(*again.data), recipe_of(*run_.data));
   EXPECT_EQ(again.loader.batch_size, 100u);
   EXPECT_EQ(again.loader.seed, 7u);
   EXPECT_EQ(again.loader.shuffle, Shuffle(Shuffle::kBlock));
@@ -93,7 +92,7 @@ TEST_F(Advise, FilesOfEveryKindAreMeasured) {
 
 TEST_F(Advise, TheNextCommandMeasuresTheSameWork) {
   write({.shape = {4096, 64}, .chunk = {128, 64}, .gzip = 4});
-  run_.open.fields = {{"features", "x"}};
+  run_.data = tree_of({directory_.path("a.h5")}, {.fields = {{"features", "x"}}});
   run_.loader.shuffle = false;
   const std::string given = Json::parse(advise(run_, kQuick).json)["next"][0];
   EXPECT_NE(given.find("--fields 'features=x'"), std::string::npos) << given;
@@ -130,8 +129,8 @@ TEST(LimitText, NamesOnlyStepsThatAreFaster) {
 
 TEST_F(Advise, DamageIsToldAndTheRestMeasured) {
   write({.shape = {4096, 64}, .chunk = {128, 64}, .gzip = 4});
-  const auto [offset, size] = testing::chunk_place(run_.files[0], "x", 640, 2);
-  testing::flip_byte(run_.files[0], offset);  // the stream's header
+  const auto [offset, size] = testing::chunk_place(directory_.path("a.h5"), "x", 640, 2);
+  testing::flip_byte(directory_.path("a.h5"), offset);  // the stream's header
   const ToolResult result = advise(run_, kQuick);
   EXPECT_NE(result.text.find("headrace verify lists all of it"), std::string::npos) << result.text;
 }

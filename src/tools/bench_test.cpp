@@ -3,6 +3,8 @@
 
 #include <fstream>
 
+#include "dataset/data_tree.h"
+#include "dataset/verbs/verb_options.h"
 #include "format/testing/hdf5_files.h"
 #include "tools/bench_pass.h"
 #include "tools/json.h"
@@ -16,13 +18,13 @@ class Bench : public ::testing::Test {
   Bench() {
     const testing::Hdf5Writer file(folder_.path("a.h5"));
     file.write("x", {.shape = {1000, 4}, .chunk = {100, 4}, .gzip = 4});
-    run_.files = {folder_.path("a.h5")};
+    run_.data = tree_of({folder_.path("a.h5")});
     run_.loader.batch_size = 64;
     run_.loader.shuffle = true;
     run_.loader.memory = 64 << 20;
   }
   Json measure(const BenchOptions& options) const {
-    Loader loader(open(run_.files, run_.open), run_.loader);
+    Loader loader(open_run(run_), run_.loader);
     return Json::parse(bench(loader, options, {}).json);
   }
   TemporaryFolder folder_;
@@ -30,7 +32,7 @@ class Bench : public ::testing::Test {
 };
 
 TEST_F(Bench, WhatIsSavedIsABaselineOfTheSameData) {
-  Loader loader(open(run_.files, run_.open), run_.loader);
+  Loader loader(open_run(run_), run_.loader);
   std::ofstream(folder_.path("before.json")) << bench(loader, {.epochs = 3}, {}).json;
   const Json again = Json::parse(bench(loader, {.epochs = 1}, {}, {folder_.path("before.json"), 0}).json);
   EXPECT_EQ(again["baseline"]["differs"], Json::array()) << again["baseline"];
@@ -72,7 +74,7 @@ TEST_F(Bench, BatchSizesAndValidationTakeTurns) {
     EXPECT_EQ(total, 8U);
     return last = done, true;
   };
-  const ToolResult result = bench(run_, {.epochs = 2}, {{50, 100}, run_.files, 2}, progress);
+  const ToolResult result = bench(run_, {.epochs = 2}, {{50, 100}, {folder_.path("a.h5")}, 2}, progress);
   const Json json = Json::parse(result.json);
   ASSERT_EQ(json["contestants"].size(), 4U);
   EXPECT_EQ(json["contestants"][0]["batch_size"], 50);
@@ -92,28 +94,24 @@ TEST_F(Bench, CanBeStopped) {
   EXPECT_THROW(bench(run_, {.epochs = 1000000, .max_seconds = 600}, {{10}, {}, 1}, stop), Error);
 }
 
+/// Write the run down, read it again, and expect the same data.
+RunConfig again_of(const RunConfig& run, const std::string& path) {
+  std::ofstream(path) << run_file_text(run);
+  RunConfig again = load_run(path);
+  EXPECT_EQ(recipe_of(*again.data), recipe_of(*run.data)) << run_file_text(run);
+  return again;
+}
+
 TEST_F(Bench, ARunAsTextLoadsAgain) {
-  run_.open.fields = {{"a: b", "x"}};
-  run_.open.sample_axes = 2;
-  run_.open.broadcast = {{"label", "groups/y"}};
-  run_.windows = WindowOptions{8, 4, 1, true};
+  OpenOptions options{.fields = {{"a: b", "x"}}};
+  options.sample_axes = 2;
+  options.broadcast = {{"label", "groups/y"}, {"other", "y", 2}};
+  run_.data = node_of(WindowOptions{8, 4, 1, true}, tree_of({folder_.path("a.h5")}, options));
   run_.loader.cache = CacheChoice::parse("/tmp/some cache");
   run_.loader.seed = 9;
   run_.loader.shuffle = Shuffle::kExact;
   run_.framework = "torch";
-  std::ofstream(folder_.path("run.yaml")) << run_file_text(run_);
-  const RunConfig again = load_run(folder_.path("run.yaml"));
-  EXPECT_EQ(again.files, run_.files);
-  EXPECT_EQ(again.open.fields[0].name, "a: b");
-  EXPECT_EQ(again.open.sample_axes, 2U);
-  ASSERT_EQ(again.open.broadcast.size(), 1U);
-  EXPECT_EQ(again.open.broadcast[0].name, "label");
-  EXPECT_EQ(again.open.broadcast[0].path, "groups/y");
-  ASSERT_TRUE(again.windows);
-  EXPECT_EQ(again.windows->length, 8U);
-  EXPECT_EQ(again.windows->stride, std::uint64_t{4});
-  EXPECT_EQ(again.windows->lookahead, 1U);
-  EXPECT_TRUE(again.windows->across_files);
+  const RunConfig again = again_of(run_, folder_.path("run.yaml"));
   EXPECT_EQ(again.loader.batch_size, 64U);
   EXPECT_EQ(again.loader.memory, std::uint64_t{64} << 20);
   EXPECT_EQ(again.loader.seed, 9U);
@@ -122,41 +120,34 @@ TEST_F(Bench, ARunAsTextLoadsAgain) {
   EXPECT_EQ(again.framework, "torch");
 }
 
-TEST_F(Bench, ARunOfTokensAsTextLoadsAgain) {
-  run_.windows = WindowOptions{.length = 8, .lookahead = 1};
-  for (const TokenOptions& said : {TokenOptions{}, TokenOptions{.dtype = "u2", .vocab_size = 50257, .check = true}}) {
-    run_.tokens = said;
-    std::ofstream(folder_.path("run.yaml")) << run_file_text(run_);
-    const RunConfig again = load_run(folder_.path("run.yaml"));
-    ASSERT_TRUE(again.tokens);
-    EXPECT_EQ(again.tokens->dtype, said.dtype);
-    EXPECT_EQ(again.tokens->vocab_size, said.vocab_size);
-    EXPECT_EQ(again.tokens->check, said.check);
-  }
-  run_.open.fields = {{"x", "x"}};
-  std::ofstream(folder_.path("run.yaml")) << run_file_text(run_);
-  EXPECT_THROW(load_run(folder_.path("run.yaml")), Error);
-}
-
-TEST_F(Bench, ARunOfPatchesAsTextLoadsAgain) {
-  run_.open.fields = {{"raw", "volumes/raw"}, {"ids", "volumes/ids"}};
-  for (const bool drawn : {true, false}) {
-    PatchOptions& patches = run_.patches.emplace(PatchOptions{.shape = {64, 32, 16}});
-    if (drawn)
-      patches.samples_per_epoch = 1000, patches.skip_small = true;
-    else
-      patches.stride = {8, 9, 10}, patches.edge = PatchEdge::kFill, patches.fill = -1.5;
-    std::ofstream(folder_.path("run.yaml")) << run_file_text(run_);
-    const RunConfig again = load_run(folder_.path("run.yaml"));
-    ASSERT_TRUE(again.patches);
-    EXPECT_EQ(again.patches->shape, patches.shape);
-    EXPECT_EQ(again.patches->samples_per_epoch, patches.samples_per_epoch);
-    EXPECT_EQ(again.patches->stride, patches.stride);
-    EXPECT_EQ(again.patches->edge, patches.edge);
-    EXPECT_EQ(again.patches->fill, patches.fill);
-    EXPECT_EQ(again.patches->skip_small, patches.skip_small);
-    ASSERT_EQ(again.open.fields.size(), 2U);
-    EXPECT_EQ(again.open.fields[1].path, "volumes/ids");
+TEST_F(Bench, ARunOfAnyDataAsTextLoadsAgain) {
+  const DataTree rows = tree_of({"/a.h5", "/b c.h5"}, {.fields = {{"x", "x"}}});
+  const std::vector<std::uint64_t> few{3, 5, 6, 7, 90};
+  const DataTree chosen = node_of(SelectNode{std::make_shared<const RowSet>(91, few)}, rows);
+  SpansNode spans;
+  spans.key = tree_of({"/a.h5"}), spans.targets = rows;
+  OpenOptions events;
+  events.sample_by = SampleBy{.meta = "/meta.parquet", .first = "f", .end = "e"};
+  for (const DataTree& tree :
+       {node_of(DocumentsNode{}, node_of(TokensNode{{"/t.npy"}, {.dtype = "u2", .vocab_size = 50257, .check = true}})),
+        node_of(WindowOptions{.length = 8}, node_of(TokensNode{{"/t.npy"}, {}})), chosen,
+        node_of(
+            PatchOptions{.shape = {64}, .samples_per_epoch = 9, .skip_small = true, .balance = {{"m", {}}, {"l", 2}}},
+            node_of(VolumeNode{{"/v"}, {{{"raw", "volumes/raw"}}}})),
+        node_of(PatchOptions{.shape = {8, 9},
+        .stride = {8, 9},
+        .edge = PatchEdge::kFill,
+        .fill = -1.5,
+        .context = {{"far", {}}, {"near", {4, 4}}}},
+                node_of(VolumeNode{{"/v"}, {}})),
+        node_of(ChooseNode{{"x"}}, node_of(SplitNode{{{"train", 0.9}, {"val", 0.1}}, "val", 7, "y"}, chosen)),
+        node_of(MapNode{{{"Log", {"x"}, {{"base", 2.0}}}, {"Affine", {"x"}, {{"scale", std::vector<double>{1, 2.5}}}}}},
+                rows),
+        node_of(MixNode{{{"a", chosen, 2}, {"b", rows, 1}}, {.temperature = 2, .stop = MixStop::kAll}}),
+        node_of(std::move(spans), rows), tree_of({"/e.h5"}, events),
+        node_of(SelectNode{std::make_shared<const RowSet>(6, std::vector<std::uint64_t>{5})}, chosen)}) {
+    run_.data = tree;
+    again_of(run_, folder_.path("run.yaml"));
   }
 }
 

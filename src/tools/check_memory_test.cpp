@@ -16,7 +16,7 @@ class CheckMemory : public ::testing::Test {
     const testing::Hdf5Writer file(directory_.path("a.h5"));
     file.write("x", {.shape = {4096, 64}, .chunk = {128, 64}, .gzip = 1});
     file.write("y", {.shape = {4096}});
-    run_.files = {directory_.path("a.h5")};
+    run_.data = tree_of({directory_.path("a.h5")});
     run_.loader.batch_size = 256;
     run_.loader.shuffle = true;
   }

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "base/result.h"
-#include "loader/options_table.h"
+#include "loader/loader_settings.h"
 
 namespace headrace {
 
@@ -16,14 +16,15 @@ namespace headrace {
 Result<RunConfig> parse_run(const std::string& text, const std::string& path);
 
 /// Return a run file that means the same wherever it is written: relative paths become absolute. Every option that has
-/// another value than its default is in it.
-std::string run_file_text(const RunConfig& run);
+/// another value than its default is in it. \param companions  As for data_section_text(). Throws kInvalidArgument: a
+/// path that is not UTF-8.
+std::string run_file_text(const RunConfig& run, const std::set<std::string>* companions = nullptr);
 
-/// Return the value of a loader's option as a run file has it: names and paths are quoted, paths absolute.
-std::string option_text(const LoaderOption& option, const LoaderSettings& settings);
+/// Return what a run says of its loader, word by word.
+LoaderSettings loader_settings(const RunConfig& run);
 
-/// Return the section `data` alone: files, fields, sample_axes, broadcast.
-/// \param beside  What is FILES in the fields' "FILES::PATH"; null: whatever stands before a "::".
-std::string data_section_text(const RunConfig& run, const std::set<std::string>* beside = nullptr);
+/// Return the section `data` alone. \param companions  What is FILES in the fields' "FILES::PATH"; null: whatever
+/// stands before a "::". Throws as run_file_text().
+std::string data_section_text(const RunConfig& run, const std::set<std::string>* companions = nullptr);
 
 }  // namespace headrace

@@ -10,8 +10,9 @@
 
 #include "base/nearest_name.h"
 #include "base/own_cpus.h"
-#include "tools/run_file_paths.h"
-#include "tools/yaml_values.h"
+#include "dataset/data_tree.h"
+#include "dataset/verbs/verb_options.h"
+#include "spec/path_forms.h"
 
 namespace headrace {
 namespace {
@@ -31,13 +32,13 @@ bool is_one_of(std::string_view name, const auto& names) {
 /// A word, where it was found.
 struct Setting {
   std::string key;  ///< "training.batch_size"
-  const YamlNode* value = nullptr;
+  const Value* value = nullptr;
 };
 
 /// The words of all sections, each once.
 class Settings {
  public:
-  static Result<Settings> of(const YamlNode& root) {
+  static Result<Settings> of(const Value& root) {
     Settings all;
     HEADRACE_TRY(all.add(root, ""));
     return all;
@@ -62,26 +63,28 @@ class Settings {
     return names;
   }
 
-  Status add(const YamlNode& section, const std::string& prefix) {
+  Status add(const Value& section, const std::string& prefix) {
+    const ValueMap* const map = section.map();
+    if (!map) return {};
     const std::vector<std::string> names = known();
-    const bool has_path = std::ranges::any_of(
-        section.entries, [](const YamlNode::Entry& entry) { return is_one_of(entry.key.text, kPaths); });
-    for (const auto& [key, value] : section.entries) {
-      if (value.kind == YamlNode::Kind::kMap && prefix.empty()) {
-        HEADRACE_TRY(add(value, key.text + "."));
+    const bool has_path = std::ranges::any_of(*map, [](const ValueEntry& one) { return is_one_of(one.key, kPaths); });
+    for (const auto& [key, value, line] : *map) {
+      if (value.map() && prefix.empty()) {
+        HEADRACE_TRY(add(value, key + "."));
         continue;
       }
-      if (!is_one_of(key.text, names)) {
+      const At at{nullptr, prefix + key};
+      const Value place{{}, false, line};
+      if (!is_one_of(key, names)) {
         if (!has_path || prefix.empty()) continue;  // the program's own
-        return yaml::bad(key, prefix + key.text, "there is no such setting of the data")
-            .with_hint(fmt::format("There are: {}.", fmt::join(nearest_names(key.text, names), ", ")));
+        return refused(place, at, "there is no such setting of the data",
+                       fmt::format("There are: {}.", fmt::join(nearest_names(key, names), ", ")));
       }
-      if (value.kind == YamlNode::Kind::kNull) continue;
-      const Setting* const before = find(key.text);
-      if (before != nullptr && before->value->text != value.text)
-        return yaml::bad(key, prefix + key.text,
-                         fmt::format("{} and {} contradict each other", before->key, prefix + key.text));
-      if (before == nullptr) found_.emplace_back(key.text, Setting{prefix + key.text, &value});
+      if (value.is_none()) continue;
+      const Setting* const before = find(key);
+      if (before != nullptr && flow_text(*before->value) != flow_text(value))
+        return refused(place, at, fmt::format("{} and {} contradict each other", before->key, prefix + key));
+      if (before == nullptr) found_.emplace_back(key, Setting{prefix + key, &value});
     }
     return {};
   }
@@ -108,6 +111,11 @@ Status check_complete(const Settings& settings) {
       .with_hint(fmt::format("Give one of these: {}.", fmt::join(names, "; and one of these: ")));
 }
 
+/// What a setting says, as the file has it.
+std::string text_of_setting(const Setting& setting) {
+  return setting.value->text() ? *setting.value->text() : flow_text(*setting.value);
+}
+
 /// \param tokenizer  As the settings name it; empty: they do not.
 Status refuse_text(const Setting& data, const std::string& file, const std::string& tokenizer) {
   if (std::ranges::none_of(kTextEndings, [&](std::string_view ending) { return file.ends_with(ending); })) return {};
@@ -126,41 +134,40 @@ class Reader {
   Reader(const Settings& settings, RunConfig& run) : settings_(settings), run_(run) {}
 
   void note(const Setting& setting, std::string_view what) {
-    run_.became.push_back(fmt::format("{} {}: {}", setting.key, setting.value->text, what));
+    run_.became.push_back(fmt::format("{} {}: {}", setting.key, text_of_setting(setting), what));
   }
   Result<std::optional<std::uint64_t>> number(std::string_view name) const {
     const Setting* const setting = settings_.find(name);
     if (setting == nullptr) return std::optional<std::uint64_t>();
-    HEADRACE_ASSIGN(const std::uint64_t value, yaml::as_number(*setting->value, setting->key));
+    HEADRACE_ASSIGN(const std::uint64_t value, number_of(*setting));
     return std::optional(value);
   }
   Status files(const std::string& path) {
     const Setting* const data = settings_.first_of(kPaths);
     const Setting* const tokenizer = settings_.find("tokenizer_name");
-    HEADRACE_ASSIGN(const std::string file, yaml::as_text(*data->value, data->key));
-    HEADRACE_TRY(refuse_text(*data, file, tokenizer == nullptr ? "" : tokenizer->value->text));
-    run_.files = {beside(path, file)};
+    std::string file;
+    HEADRACE_TRY(ValueCodec<std::string>::read(*data->value, At{nullptr, data->key}, {}, file));
+    HEADRACE_TRY(refuse_text(*data, file, tokenizer == nullptr ? "" : text_of_setting(*tokenizer)));
     HEADRACE_ASSIGN(const auto vocab_size, number("vocab_size"));
-    run_.tokens = TokenOptions{.vocab_size = vocab_size.value_or(0)};
+    run_.data = node_of(TokensNode{{beside(path, file)}, {.vocab_size = vocab_size.value_or(0)}});
     note(*data, "files of tokens");
     return {};
   }
   Status sizes() {
     const Setting* const length = settings_.first_of(kLengths);
-    HEADRACE_ASSIGN(const std::uint64_t tokens, yaml::as_number(*length->value, length->key));
-    if (tokens == 0) return yaml::bad(*length->value, length->key, "at least 1 is expected");
-    run_.windows = WindowOptions{.length = tokens, .lookahead = 1};
+    HEADRACE_ASSIGN(const std::uint64_t tokens, number_of(*length, 1));
+    run_.data = node_of(WindowOptions{.length = tokens, .lookahead = 1}, run_.data);
     note(*length, "windows of so many tokens, and the next token");
     const Setting* const batch = settings_.find("batch_size");
-    HEADRACE_ASSIGN(run_.loader.global_batch_size, number_of(*batch));
-    if (run_.loader.global_batch_size == 0) return yaml::bad(*batch->value, batch->key, "at least 1 is expected");
+    HEADRACE_ASSIGN(run_.loader.global_batch_size, number_of(*batch, 1));
     note(*batch, "windows in a batch, of all ranks together");
     return {};
   }
   Status order() {
     run_.loader.shuffle = true;
     if (const Setting* const shuffle = settings_.find("shuffle")) {
-      HEADRACE_ASSIGN(const bool on, yaml::as_bool(*shuffle->value, shuffle->key));
+      bool on = false;
+      HEADRACE_TRY(ValueCodec<bool>::read(*shuffle->value, At{nullptr, shuffle->key}, {}, on));
       run_.loader.shuffle = on;
     }
     HEADRACE_ASSIGN(const auto seed, number("seed"));
@@ -189,31 +196,34 @@ class Reader {
   }
 
  private:
-  static Result<std::uint64_t> number_of(const Setting& setting) {
-    return yaml::as_number(*setting.value, setting.key);
+  static Result<std::uint64_t> number_of(const Setting& setting, std::uint64_t least = 0) {
+    return read_whole(*setting.value, At{nullptr, setting.key}, {least});
   }
 
   const Settings& settings_;
   RunConfig& run_;
 };
 
-bool has_key(const YamlNode& root, const auto& names) {
-  return std::ranges::any_of(root.entries, [&](const YamlNode::Entry& entry) {
-    return is_one_of(entry.key.text, names) || std::ranges::any_of(entry.value.entries, [&](const auto& inner) {
-             return is_one_of(inner.key.text, names);
-           });
-  });
+bool has_key(const ValueMap& map, const auto& names) {
+  return std::ranges::any_of(map, [&](const ValueEntry& one) { return is_one_of(one.key, names); });
+}
+/// At the root, or in a section.
+bool has_setting(const ValueMap& root, const auto& names) {
+  return has_key(root, names) || std::ranges::any_of(root, [&](const ValueEntry& one) {
+           return one.value.map() && has_key(*one.value.map(), names);
+         });
 }
 
 }  // namespace
 
-bool is_text_config(const YamlNode& root) {
-  if (root.kind != YamlNode::Kind::kMap || has_key(root, std::array{"loader"})) return false;
-  return has_key(root, kWorkers) || has_key(root, std::array{"tokenizer_name"}) ||
-         (has_key(root, kPaths) && has_key(root, kLengths));
+bool is_text_config(const Value& root) {
+  const ValueMap* const map = root.map();
+  if (!map || has_setting(*map, std::array{"loader"})) return false;
+  return has_setting(*map, kWorkers) || has_setting(*map, std::array{"tokenizer_name"}) ||
+         (has_setting(*map, kPaths) && has_setting(*map, kLengths));
 }
 
-Result<RunConfig> read_text_config(const YamlNode& root, const std::string& path) {
+Result<RunConfig> read_text_config(const Value& root, const std::string& path) {
   HEADRACE_ASSIGN(const Settings settings, Settings::of(root));
   HEADRACE_TRY(check_complete(settings));
   RunConfig run;

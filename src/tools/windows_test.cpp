@@ -5,6 +5,8 @@
 #include <string>
 
 #include "base/testing/temporary_folder.h"
+#include "dataset/data_tree.h"
+#include "dataset/verbs/verb_options.h"
 #include "format/testing/npy_files.h"
 
 namespace headrace {
@@ -15,8 +17,7 @@ TEST(WindowsInTools, AreMeasuredOrRefusedByName) {
   for (int i = 0; i < 2; ++i)
     testing::write_npy<std::int64_t>(folder.path("corpus_" + std::to_string(i) + ".npy"), 1000, i * 1000);
   RunConfig run;
-  run.files = {folder.path("corpus_*.npy")};
-  run.windows = WindowOptions{.length = 16, .lookahead = 1};
+  run.data = node_of(WindowOptions{.length = 16, .lookahead = 1}, tree_of({folder.path("corpus_*.npy")}));
   run.loader.batch_size = 8;
   run.loader.shuffle = true;
   run.loader.memory = std::uint64_t{32} << 20;

@@ -32,8 +32,6 @@ class Sources:
         self.changed: dict[Path, str | None] = {}
         for name in ("python/headrace", "include", "cli"):
             shutil.copytree(ROOT / name, root / name, ignore=shutil.ignore_patterns("*.so", "bin", "__pycache__"))
-        (root / "src/loader").mkdir(parents=True)
-        shutil.copy(ROOT / "src/loader/options_table.cpp", root / "src/loader")
 
     def change(self, name: str, old: str | None, new: str) -> None:
         """Replaces one place of a file, or makes the file."""
@@ -211,11 +209,10 @@ ADDED = {
         "| `headrace cache fresh [DIR]` | Is it fresh? |  |",
     ),
     "an argument of Loader": (
-        "src/loader/options_table.cpp",
-        '    LoaderOption{.name = "lookahead",',
-        '    LoaderOption{.name = "seed", .kind = Kind::kCount, .expected = "a {, or b",\n'
-        '                 .fallback = "7", .doc = "Seed"},\n'
-        '    LoaderOption{.name = "lookahead",',
+        "python/headrace/_headrace.pyi",
+        '{"name": "lookahead",',
+        '{"name": "seed", "expected": "a {, or b", "default": "7", "doc": "Seed", "run_file": true,\n'
+        '"command_line": true},\n{"name": "lookahead",',
         "| `seed` | `int` | `7` | a {, or b | `--seed`, run file | Seed. |",
     ),
 }

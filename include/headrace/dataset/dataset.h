@@ -115,6 +115,10 @@ struct FileEntry {
   std::uint64_t rows = 0;  ///< Rows, or samples made of it, that belong to the data set; 0 where samples are drawn.
 };
 
+struct DataNode;
+/// How a data set is made: files, and verbs one upon the other. A value, which copies share and nothing changes.
+using DataTree = std::shared_ptr<const DataNode>;
+
 /// An opened data set. A light handle: copies share the open files.
 /// Threads: const members from any thread. Errors: every member throws headrace::Error.
 class Dataset {
@@ -185,6 +189,8 @@ class Dataset {
   /// Return how the data set was made, for open_recipe(): absolute paths, fields, selections, proportions. No I/O.
   /// Throws kUnsupported for data that lies in memory.
   [[nodiscard]] std::string recipe() const;
+  /// Return the same as a value; null: it was made in memory.
+  [[nodiscard]] DataTree tree() const;
 
   /// Return a table for people: files, rows, fields, types, chunks, codecs, read path.
   [[nodiscard]] std::string describe() const;
@@ -205,5 +211,10 @@ Dataset open(const std::vector<std::string>& paths, OpenOptions options = {});
 /// Open again the data set that Dataset::recipe() described. Throws what open(), select() and mix() throw, and
 /// kInvalidArgument for bytes that are not a recipe.
 Dataset open_recipe(const std::string& recipe);
+/// Return how open() makes a data set of files. Opens nothing.
+DataTree tree_of(std::vector<std::string> paths, OpenOptions options = {});
+/// Make the data set that a tree describes. \param progress  As OpenOptions::progress, for each verb that opens files;
+/// may be empty. Errors: those of the verbs.
+Dataset open(const DataTree& tree, const std::function<bool(std::uint64_t, std::uint64_t)>& progress = {});
 
 }  // namespace headrace

@@ -31,6 +31,7 @@ struct SplitOptions {
   /// May be empty. If reading that field takes long, it is called by the calling thread about twenty times a second;
   /// when it returns false, split() ends with kCancelled.
   std::function<bool()> go_on = {};
+  std::vector<std::string> names = {};  ///< Names of the parts, for run files; empty: they go by their numbers.
 };
 
 /// Split `data` into parts at random; the same seed gives the same parts.

@@ -155,13 +155,8 @@ ToolResult tokenize_corpus(const std::vector<std::string>& paths, const Tokenize
 
 /// Contents of a run file: the options in YAML (docs/run-files.md).
 struct RunConfig {
-  std::vector<std::string> files;             ///< Paths and globs.
-  OpenOptions open;                           ///< What to open.
-  std::optional<WindowOptions> windows = {};  ///< Which windows of the rows are samples; none: rows are.
-  std::optional<TokenOptions> tokens = {};  ///< What is said of them, if they are files of tokens; none: they are not.
-  /// Which boxes of the files are samples, which then are volumes of the arrays `open.fields`; none: they have rows.
-  std::optional<PatchOptions> patches = {};
-  LoaderOptions loader;                  ///< Options of the loader.
+  DataTree data = {};                    ///< How the data set is made: tree_of(), Dataset::tree().
+  LoaderOptions loader = {};             ///< Options of the loader.
   std::string framework = "numpy";       ///< What arrays are in Python: "numpy" or "torch".
   std::string device = "cpu";            ///< Where batches are delivered in Python. The C++ program leaves them here.
   std::string batch_format = "dict";     ///< What a batch is in Python: "dict" or "tuple".
@@ -171,11 +166,17 @@ struct RunConfig {
 /// Read a run file, or the configuration of a program that trained on text with Grain (see docs/start-jax.md). For an
 /// unknown key the error names the most similar one.
 RunConfig load_run(const std::string& path);
-/// Open the data of a run: its files and, of their rows, its windows, or patches of its volumes. Errors: those of
-/// open(), open_tokens(), windows(), open_volumes() and patches().
-Dataset open_run(const RunConfig& run);
-/// As open_run(), with these files in place of the run's.
-Dataset open_run(const RunConfig& run, const std::vector<std::string>& files);
+/// Open the data of a run. `progress` as open() of a tree. Errors: those of the verbs that make it.
+Dataset open_run(const RunConfig& run, const std::function<bool(std::uint64_t, std::uint64_t)>& progress = {});
+/// As open_run(), with these files in place of the run's, which are read as its own; what is selected of those (select,
+/// split) is left out. Errors: kInvalidArgument: a run of several data sets.
+Dataset open_run(const RunConfig& run, const std::vector<std::string>& files,
+                 const std::function<bool(std::uint64_t, std::uint64_t)>& progress = {});
+
+/// Return the paths and globs that a run opens, for tools that look at files.
+std::vector<std::string> files_of_run(const RunConfig& run);
+/// Return what makes a sample of its rows, where it says so.
+std::optional<SampleBy> sample_by_of_run(const RunConfig& run);
 
 /// Options of check_memory().
 struct CheckMemoryOptions {

@@ -20,7 +20,7 @@ from headrace._support.checks import path_bytes
 from headrace._support.progress import ProgressLine
 from headrace.errors import Error, WriteFailedError
 from headrace.loader import Loader
-from headrace.tools import open_run
+from headrace.runs import open_run
 
 _FINDINGS, _USAGE, _BAD_DATA, _RESOURCES, _BUG, _INTERRUPTED = 1, 2, 3, 4, 70, 130
 _CLOSED = 141  # as a shell reports what SIGPIPE ended

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import importlib
 import os
-import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from headrace import _headrace
 from headrace._loader.by_tokens import tokens_text
-from headrace._support.checks import integer, invalid, memory_bytes, one_of, path_bytes, unsupported, whole_number
+from headrace._support.checks import invalid, one_of, path_bytes, unsupported, whole_number
 from headrace.samplers import Balanced, Listing, LookAhead, Weighted
 
 
@@ -87,7 +84,6 @@ def resolve(
         UnsupportedError: An argument asks for what does not exist yet; the hint names what to use instead.
     """
     order = _order(sampler, batch_sampler)
-    one_of("shuffle", shuffle, (False, True, "block", "exact"))
     if lookahead is not None:
         whole_number("lookahead", lookahead, least=1)
         if sampler is None or isinstance(sampler, (Weighted, Balanced)):
@@ -95,45 +91,35 @@ def resolve(
                 "lookahead= is for a sampler of your own, and none is given",
                 "Give sampler=, an iterable of row numbers, or leave lookahead= out.",
             )
-    one_of("batch_format", batch_format, ("dict", "tuple"))
-    for name, value in (("provenance", provenance), ("drop_last", drop_last)):
-        if not isinstance(value, bool):
-            raise invalid(f"{name} must be True or False, not {value!r}")
-    one_of("tail", tail, (None, "partial", "drop", "pad"))
-    one_of("layout", layout, ("ragged", "padded"))
-    one_of("share", share, (None, "host"))
     _check_later_features(on_error)
-    is_axis = isinstance(group_by, int) and not isinstance(group_by, bool) and group_by >= 0
-    if group_by is not None and not is_axis and (not isinstance(group_by, str) or not group_by):
-        raise invalid(f'group_by must be "file", the name of a field or the number of an axis, not {group_by!r}')
-    ranks = _integer("world_size", world_size)
     words: Words = {
-        "batch_size": _integer("batch_size", batch_size),
-        "global_batch_size": _integer("global_batch_size", global_batch_size),
-        "shuffle": {False: "false", True: "block"}.get(shuffle, shuffle),
-        "shuffle_buffer": _shuffle_buffer(shuffle_buffer),
+        "batch_size": batch_size,
+        "global_batch_size": global_batch_size,
+        "shuffle": shuffle,
+        "shuffle_buffer": str(shuffle_buffer) if isinstance(shuffle_buffer, ShuffleShape) else shuffle_buffer,
         "batch": tokens_text(batch),
-        "group_by": None if group_by is None else str(group_by),
-        "max_items": _integer("max_items", max_items),
-        "max_groups": _integer("max_groups", max_groups),
-        "seed": integer("seed", seed),
+        "group_by": group_by,
+        "max_items": max_items,
+        "max_groups": max_groups,
+        "seed": seed,
         "tail": tail,
-        "rank": _integer("rank", rank, f"Ranks count from 0: give a number from 0 to {(ranks or 1) - 1}."),
-        "world_size": ranks,
+        "rank": rank,
+        "world_size": world_size,
         "layout": layout,
-        "fill": _number("fill", fill),
+        "fill": fill,
         "provenance": provenance,
-        "memory": None if memory is None else memory_bytes("memory", memory),
+        "memory": memory,
         "cache": _cache(cache),
         "share": share,
-        "threads": _integer("threads", threads),
-        "timeout": _timeout_seconds(timeout),
+        "threads": threads,
+        "timeout": timeout or None,  # 0: no limit, as in torch
         "framework": _framework(framework),
         "device": _device(device, framework),
         "batch_format": batch_format,
     }
-    # The engine's table and rules say what is out of range and what contradicts what, as for run files and in C++.
-    _headrace.check_options({**words, "drop_last": drop_last or None}, order)
+    # The engine's list and rules say what a value may be and what contradicts what, as for run files and in C++.
+    understood = _headrace.check_options({**words, "drop_last": drop_last}, order)
+    words = {name: understood[name] for name in words}
     if batch_sampler is not None and words["world_size"] not in (None, 1):
         raise invalid(
             f"a batch_sampler gives one rank's own batches, as in torch: world_size={world_size} divides nothing",
@@ -141,19 +127,9 @@ def resolve(
         )
     if batch_sampler is None and group_by is None:
         words["tail"] = tail or ("drop" if drop_last else "partial")
-    if isinstance(words["cache"], bytes):
+    if words["cache"] not in ("auto", "none", "ram"):
         words["share"] = None  # a directory is shared as it is
     return words
-
-
-def _integer(name: str, value: Any, hint: str | None = None) -> int | None:
-    return None if value is None else integer(name, value, hint)
-
-
-def _number(name: str, value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):
-        raise invalid(f"{name} must be a number, not {value!r}")
-    return float(value)
 
 
 def _order(sampler: Any, batch_sampler: Any) -> str | None:
@@ -166,16 +142,6 @@ def _order(sampler: Any, batch_sampler: Any) -> str | None:
     if sampler is not None and not isinstance(sampler, (Weighted, Balanced, LookAhead)):
         Listing(sampler, batches=False)
     return None if sampler is None else "sampler"
-
-
-def _shuffle_buffer(buffer: Any) -> str | None:
-    if buffer is None:
-        return None
-    if isinstance(buffer, ShuffleShape):
-        return str(buffer)
-    if isinstance(buffer, str) and (shape := re.fullmatch(r"(\d+)x(\d+)", buffer)):
-        return str(ShuffleShape(int(shape[1]), int(shape[2])))
-    return str(memory_bytes("shuffle_buffer", buffer))
 
 
 def _cache(cache: Any) -> str | bytes:
@@ -240,12 +206,3 @@ def _framework(framework: Any) -> str:
                 "Install it (pip install torch), or use framework='numpy' (the default).",
             ) from error
     return str(framework)
-
-
-def _timeout_seconds(timeout: Any) -> float | None:
-    if timeout is None:
-        return None
-    try:
-        return float(timeout) or None  # 0: no limit, as in torch
-    except (TypeError, ValueError):
-        raise invalid(f"timeout must be a number of seconds, not {timeout!r}") from None

@@ -10,6 +10,7 @@
 #include "dataset/refuse.h"
 #include "dataset/verbs/map_fields.h"
 #include "dataset/verbs/truncate.h"
+#include "dataset/verbs/verb_options.h"
 
 namespace headrace {
 namespace {
@@ -53,8 +54,7 @@ std::shared_ptr<const Source> targets_alone(const MappedSource& mapped, MappedSa
   return source;
 }
 
-Dataset transformed(const Dataset::Impl& impl, const std::vector<Transform>& transforms,
-                    std::shared_ptr<const DataNode> node) {
+Dataset transformed(const Dataset::Impl& impl, const std::vector<Transform>& transforms, DataTree node) {
   const MappedSource* const mapped = remade(impl, "a transform");
   if (!mapped)
     return Dataset(Dataset::Impl::make(map_fields(*impl.source.rows(), transforms).value(), std::move(node)));
@@ -74,7 +74,7 @@ Dataset Dataset::choose(std::span<const std::string> names) const {
   const Source* const side =
       mapped && !mapped->boxes && mapped->groups.size() > 1 ? mapped->groups[1].source.get() : nullptr;
   const std::vector<std::string> list(names.begin(), names.end());
-  if (impl_->source.program()) return transformed(*impl_, {{"Keep", list, {}}}, impl_->node_with(FieldsNode{list}));
+  if (impl_->source.program()) return transformed(*impl_, {{"Keep", list, {}}}, impl_->node_with(ChooseNode{list}));
   if (old.finisher) throw refuse("fields of transformed samples cannot be chosen", "Choose first, then transform.");
   std::vector<std::size_t> columns, of_side;
   for (const std::string& name : names) {
@@ -88,7 +88,7 @@ Dataset Dataset::choose(std::span<const std::string> names) const {
       throw refuse(fmt::format("'{}' is named behind a target", name), "Targets come last in a batch: name them last.");
     columns.push_back(column);
   }
-  std::shared_ptr<const DataNode> node = impl_->node_with(FieldsNode{list});
+  DataTree node = impl_->node_with(ChooseNode{list});
   if (columns.empty() && !of_side.empty()) return Dataset(Impl::make(side_alone(*mapped, of_side), std::move(node)));
   std::shared_ptr<Source> made = with_columns(old, columns);
   if (mapped)

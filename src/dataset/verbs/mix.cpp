@@ -9,6 +9,7 @@
 #include "dataset/dataset_contents.h"
 #include "dataset/mapped_samples.h"
 #include "dataset/refuse.h"
+#include "dataset/verbs/verb_options.h"
 
 namespace headrace {
 namespace {
@@ -118,17 +119,13 @@ std::uint64_t samples_of(const std::vector<MixPart>& parts, const std::vector<do
 }
 
 /// Null where a part has no recipe.
-std::shared_ptr<const DataNode> mix_node(const std::vector<MixPart>& parts, const MixOptions& options) {
-  MixNode mix{{}, {}, options};
-  DataNode node;
+DataTree mix_node(const std::vector<MixPart>& parts, const MixOptions& options) {
+  MixNode mix{{}, options};
   for (const MixPart& p : parts) {
     if (!p.data.impl()->node) return nullptr;
-    mix.names.push_back(p.name);
-    mix.weights.push_back(p.weight);
-    node.of.push_back(p.data.impl()->node);
+    mix.parts.push_back({p.name, p.data.impl()->node, p.weight});
   }
-  node.what = std::move(mix);
-  return std::make_shared<const DataNode>(std::move(node));
+  return node_of(std::move(mix));
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include "dataset/mapped_samples.h"
 #include "dataset/patch_samples.h"
 #include "dataset/refuse.h"
+#include "dataset/verbs/verb_options.h"
 #include "dataset/volumes_contents.h"
 
 namespace headrace {
@@ -80,10 +81,8 @@ void check(const Volumes& volumes, const PatchOptions& options) {
 
 Dataset patches(const Volumes& volumes, const PatchOptions& options) {
   check(volumes, options);
-  auto node = std::make_shared<DataNode>();
-  node->what = PatchesNode{volumes.impl().files, options};
-  return Dataset(
-      make_samples(patch_maker(options, *volumes.impl().source), volumes.impl().source, nullptr, std::move(node)));
+  return Dataset(make_samples(patch_maker(options, *volumes.impl().source), volumes.impl().source, nullptr,
+                              node_of(options, volumes.impl().node)));
 }
 
 }  // namespace headrace

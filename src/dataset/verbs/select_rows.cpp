@@ -5,10 +5,11 @@
 #include "dataset/dataset_contents.h"
 #include "dataset/mapped_samples.h"
 #include "dataset/refuse.h"
+#include "dataset/verbs/verb_options.h"
 
 namespace headrace {
 
-Dataset select_set(const Dataset& data, std::shared_ptr<const RowSet> here) {
+Dataset select_set(const Dataset& data, std::shared_ptr<const RowSet> here, DataTree node) {
   const Dataset::Impl& impl = *data.impl();
   std::shared_ptr<const RowSet> chosen = here;
   if (const RowSet* const before = impl.blocks->chosen().get()) {
@@ -16,7 +17,6 @@ Dataset select_set(const Dataset& data, std::shared_ptr<const RowSet> here) {
     for (std::uint64_t i = 0; i < of_files.size(); ++i) of_files[i] = (*before)[(*here)[i]];
     chosen = std::make_shared<const RowSet>(impl.blocks->num_stored_rows(), of_files);
   }
-  std::shared_ptr<const DataNode> node = impl.node_with(RowsNode{std::move(here)});
   if (const MappedSource* const mapped = impl.source.mapped())
     return Dataset(
         make_samples(mapped->maker, mapped->made_of(), std::move(chosen), std::move(node), nullptr, mapped->program));
@@ -25,11 +25,15 @@ Dataset select_set(const Dataset& data, std::shared_ptr<const RowSet> here) {
   return Dataset(Dataset::Impl::make(std::move(source), std::move(node)));
 }
 
-Dataset Dataset::select(std::span<const std::uint64_t> rows) const {
-  remade(*impl_, "a selection");
-  refuse_drawn(*impl_, "a selection");
-  if (impl_->source.mixture())
+void check_selectable(const Dataset& data) {
+  remade(*data.impl(), "a selection");
+  refuse_drawn(*data.impl(), "a selection");
+  if (data.impl()->source.mixture())
     throw refuse("rows of a mixture cannot be selected: they are drawn by weight", "Select from its parts, then mix.");
+}
+
+Dataset Dataset::select(std::span<const std::uint64_t> rows) const {
+  check_selectable(*this);
   if (rows.empty()) throw refuse("a selection of no rows", "Select at least one.");
   for (std::size_t i = 0; i < rows.size(); ++i) {
     if (rows[i] >= size())
@@ -39,7 +43,9 @@ Dataset Dataset::select(std::span<const std::uint64_t> rows) const {
                    "Sort them, each once: a selection keeps the order of the files. To repeat rows, or for an order of "
                    "your own, give them to Loader(sampler=).");
   }
-  return select_set(*this, std::make_shared<const RowSet>(size(), rows));
+  auto set = std::make_shared<const RowSet>(size(), rows);
+  DataTree node = impl_->node_with(SelectNode{set});
+  return select_set(*this, std::move(set), std::move(node));
 }
 
 std::vector<std::uint64_t> Dataset::selected_rows() const {

@@ -12,6 +12,7 @@
 #include "dataset/refuse.h"
 #include "dataset/span_list.h"
 #include "dataset/span_samples.h"
+#include "dataset/verbs/verb_options.h"
 
 namespace headrace {
 namespace {
@@ -82,30 +83,22 @@ void check(const Dataset& data, const SpanOptions& options) {
 }
 
 /// Null where a part has none, which is in memory.
-std::shared_ptr<const DataNode> node_of(const Dataset& data, const SpanOptions& options, const SpanList& list) {
-  auto node = std::make_shared<DataNode>();
-  node->what = SpansNode{options.key       ? SpansNode::kKey
-                         : options.offsets ? SpansNode::kOffsets
-                         : options.meta    ? SpansNode::kMeta
-                                           : SpansNode::kList,
-                         options.key_column ? *options.key_column + 1 : 0, nullptr, options.meta_has_last,
-                         options.file_template};
-  // A list of all rows is what the samples have anyway.
-  if (*list.starts == options.offset_list)
-    std::get<SpansNode>(node->what).offset_list = list.starts;
-  else if (!options.offset_list.empty())
-    std::get<SpansNode>(node->what).offset_list =
-        std::make_shared<const std::vector<std::uint64_t>>(options.offset_list);
-  const Dataset* const told = options.key       ? &*options.key
-                              : options.offsets ? &*options.offsets
-                              : options.meta    ? &*options.meta
-                                                : nullptr;
-  for (const Dataset* const part : {&data, told, options.targets ? &*options.targets : nullptr}) {
-    if (!part) continue;
-    if (!part->impl()->node) return nullptr;
-    node->of.push_back(part->impl()->node);
+DataTree tree_of(const Dataset& data, const SpanOptions& options) {
+  SpansNode node;
+  for (const auto& [part, to] :
+       std::initializer_list<std::pair<const std::optional<Dataset>*, DataTree*>>{{&options.key, &node.key},
+                                                                                  {&options.offsets, &node.offsets},
+                                                                                  {&options.meta, &node.meta},
+                                                                                  {&options.targets, &node.targets}}) {
+    if (!*part) continue;
+    *to = (*part)->impl()->node;
+    if (!*to) return nullptr;
   }
-  return node;
+  node.key_column = options.key_column;
+  node.offset_list = options.offset_list;
+  node.meta_has_last = options.meta_has_last;
+  node.file_template = options.file_template;
+  return data.impl()->node_with(std::move(node));
 }
 
 }  // namespace
@@ -118,8 +111,8 @@ Dataset spans(const Dataset& data, const SpanOptions& options) {
   if (list.num_samples() == 0)
     throw refuse("there is no span in these files", options.meta ? "All rows of the table name other files." : "")
         .with_file((options.meta ? *options.meta : data).files()[0].path);
-  std::shared_ptr<const DataNode> node = node_of(data, options, list);
-  return Dataset(make_span_samples(data.impl()->source.shared_rows(), std::move(list), targets, std::move(node)));
+  return Dataset(
+      make_span_samples(data.impl()->source.shared_rows(), std::move(list), targets, tree_of(data, options)));
 }
 
 }  // namespace headrace

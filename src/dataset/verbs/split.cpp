@@ -14,6 +14,7 @@
 #include "dataset/mapped_samples.h"
 #include "dataset/refuse.h"
 #include "dataset/verbs/select_rows.h"
+#include "dataset/verbs/verb_options.h"
 
 namespace headrace {
 namespace {
@@ -234,10 +235,21 @@ std::vector<std::shared_ptr<const RowSet>> parts_of(const Dataset& data, SplitBy
   return sets;
 }
 
+/// Parts without names go by their numbers.
+SplitNode node_of_part(std::span<const double> shares, const SplitOptions& options, std::size_t part,
+                       std::shared_ptr<const RowSet> rows) {
+  const auto name = [&](std::size_t p) { return options.names.empty() ? fmt::format("{}", p) : options.names[p]; };
+  SplitNode node{{}, name(part), options.seed, options.stratify, options.by, std::move(rows)};
+  for (std::size_t p = 0; p < shares.size(); ++p) node.parts.emplace_back(name(p), shares[p]);
+  return node;
+}
+
 }  // namespace
 
 std::vector<Dataset> split(const Dataset& data, std::span<const double> shares, const SplitOptions& options) {
   check_shares(shares);
+  if (!options.names.empty() && options.names.size() != shares.size())
+    throw refuse(fmt::format("{} names for {} parts", options.names.size(), shares.size()), "Name each part, or none.");
   const SplitBy by = how_to_split(data, options);
   Label label;
   if (!options.stratify.empty()) {
@@ -256,7 +268,7 @@ std::vector<Dataset> split(const Dataset& data, std::span<const double> shares, 
                                data.impl()->source.what(),
                                by == SplitBy::kRun ? ", without those that reach into the next part" : ""),
                    "Raise the share.");
-    out.push_back(select_set(data, parts[p]));
+    out.push_back(select_set(data, parts[p], data.impl()->node_with(node_of_part(shares, options, p, parts[p]))));
   }
   return out;
 }

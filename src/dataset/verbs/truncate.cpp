@@ -7,6 +7,7 @@
 #include "dataset/dataset_contents.h"
 #include "dataset/mapped_samples.h"
 #include "dataset/refuse.h"
+#include "dataset/verbs/verb_options.h"
 #include "transform/settings.h"
 
 namespace headrace {

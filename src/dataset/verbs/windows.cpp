@@ -11,6 +11,7 @@
 #include "dataset/dataset_contents.h"
 #include "dataset/mapped_samples.h"
 #include "dataset/refuse.h"
+#include "dataset/verbs/verb_options.h"
 
 namespace headrace {
 namespace {
@@ -142,9 +143,7 @@ Dataset windows(const Dataset& data, const WindowOptions& options) {
   rows_for_windows(data);
   const Dataset::Impl& impl = *data.impl();
   const auto maker = std::make_shared<const WindowMaker>(options);
-  return Dataset(make_samples(maker, impl.source.shared_rows(), nullptr,
-                              impl.node_with(WindowsNode{options.length, options.stride.value_or(options.length),
-                                                         options.lookahead, options.across_files})));
+  return Dataset(make_samples(maker, impl.source.shared_rows(), nullptr, impl.node_with(options)));
 }
 
 }  // namespace headrace

@@ -1,0 +1,186 @@
+"""Run files: how a data set is made and how it is delivered, as a file of YAML."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from headrace import _headrace
+from headrace._dataset.functions import name_of
+from headrace._support.checks import invalid, path_bytes, path_list
+from headrace._support.logging import warn
+from headrace.dataset import Dataset, Fields, Paths
+from headrace.errors import WriteFailedError
+from headrace.loader import Loader
+from headrace.opening import open
+
+#: What tools take: a loader, a data set, a run file, or files.
+Source = Loader | Dataset | Paths
+
+#: What says how many samples a batch has.
+_SIZES = ("batch_size", "global_batch_size", "batch", "group_by", "max_items", "max_groups", "batch_sampler")
+_DEFAULTS: Mapping[str, Any] = MappingProxyType({"batch_size": 512, "shuffle": True})
+
+
+def open_run(path: str | os.PathLike[str], files: Paths | None = None) -> Dataset:
+    """Return the data set that a run file describes; of ``files`` where they are given."""
+    native = _headrace.open_run(path_bytes(path), path_list(files) if files is not None else [])
+    for notice in native.notices():
+        warn(notice)
+    return Dataset(native)
+
+
+def load_run(path: str | os.PathLike[str], **loader: Any) -> Loader:
+    """Make the loader that a run file describes (the same words as the arguments, in YAML).
+
+    Args:
+        path: The run file.
+        **loader: Arguments of Loader that go before those of the run file.
+
+    Raises:
+        FileMissingError: There is no such file.
+        InvalidArgumentError: A key or value is wrong; an unknown key names the nearest one.
+    """
+    options = with_sizes(_headrace.load_run(path_bytes(path)), loader)
+    return Loader(open_run(path), **options)
+
+
+def with_sizes(words: Mapping[str, Any], loader: Mapping[str, Any]) -> dict[str, Any]:
+    """Return arguments of Loader with others over them; order and size of batches are said by one of the two."""
+    if any(loader.get(name) is not None for name in _SIZES):
+        words = {name: value for name, value in words.items() if name not in _SIZES}
+    if any(loader.get(name) is not None for name in ("sampler", "batch_sampler")):
+        words = {name: value for name, value in words.items() if name not in ("shuffle", "shuffle_buffer")}
+    return {**words, **loader}
+
+
+def run_file(source: Any) -> Path | None:
+    """Return the path of a run file, if that is what is given."""
+    if not isinstance(source, (str, os.PathLike)):
+        return None
+    path = Path(os.fspath(source)).expanduser()
+    return path if path.suffix in (".yaml", ".yml") else None
+
+
+def words_of(loader: Loader, others: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments of a loader with others over them.
+
+    Raises:
+        InvalidArgumentError: It has a sampler.
+    """
+    if loader._order is not None:
+        raise invalid("the loader has a sampler, an order that is not known before it runs", "Leave it out.")
+    device = loader._device if loader._delivery is not None else "cpu"
+    return with_sizes({**loader._options, "device": device}, others)
+
+
+@contextmanager
+def opened(
+    name: str,
+    source: Dataset | Paths,
+    fields: Fields,
+    loader: Mapping[str, Any],
+    defaults: Mapping[str, Any] = _DEFAULTS,
+) -> Iterator[tuple[Dataset, dict[str, Any]]]:
+    """Open what a tool was given, for as long as it works.
+
+    Args:
+        name: The argument's name.
+        source: A data set, which stays open; a run file, or files.
+        fields: Fields to open, of files.
+        loader: Arguments of Loader that were given.
+        defaults: Those that hold where neither they nor a run file say so.
+
+    Yields:
+        The data set and the arguments of Loader.
+
+    Raises:
+        InvalidArgumentError: Fields are given with what has its own.
+    """
+    run = run_file(source)
+    _no_fields(source, run, fields)
+    if isinstance(source, Dataset):
+        yield source, with_sizes(defaults, loader)
+        return
+    if run is not None:
+        words = with_sizes(_headrace.load_run(path_bytes(run)), loader)
+        with open_run(run) as dataset:
+            yield dataset, words
+        return
+    with open([os.fsdecode(path) for path in path_list(source, name)], fields) as dataset:
+        yield dataset, with_sizes(defaults, loader)
+
+
+def measured(
+    name: str, source: Source, fields: Fields, loader: Mapping[str, Any]
+) -> tuple[_headrace.Dataset | bytes | list[bytes], dict[str, Any]]:
+    """Return what :func:`headrace.advise` measures, as the engine takes it, and the arguments of Loader."""
+    run = run_file(source)
+    _no_fields(source, run, fields)
+    if isinstance(source, Loader):
+        return source.dataset._native, words_of(source, loader)
+    if isinstance(source, Dataset):
+        return source._native, with_sizes(_DEFAULTS, loader)
+    if run is not None:
+        return path_bytes(run), with_sizes(_headrace.load_run(path_bytes(run)), loader)
+    return path_list(source, name), with_sizes(_DEFAULTS, loader)
+
+
+def files_of(name: str, source: Source) -> list[bytes]:
+    """Return the files of what a tool was given."""
+    if isinstance(source, Loader):
+        source = source.dataset
+    if isinstance(source, Dataset):
+        return [os.fsencode(file.path) for file in source.files]
+    run = run_file(source)
+    return path_list(source, name) if run is None else _headrace.files_of_run(path_bytes(run))
+
+
+def _no_fields(source: Any, run: Path | None, fields: Fields) -> None:
+    if fields is not None and (run is not None or isinstance(source, (Dataset, Loader))):
+        raise invalid("fields= is for files; this has its fields already", "Leave fields= out.")
+
+
+def save_run(loader: Loader, path: str | os.PathLike[str]) -> None:
+    """Write how a loader and its data set are made into a run file; :func:`load_run` makes the same of it again.
+
+    Every verb of the data set is in it, with absolute paths, and every argument of ``Loader`` that is not its default:
+    the file means the same wherever it lies, and ``headrace bench`` and the other commands take it.
+
+    Args:
+        loader: The loader.
+        path: The run file, which is made or replaced.
+
+    Raises:
+        InvalidArgumentError: What no file says: a Python function in :meth:`Dataset.map`, a sampler; or a path that is
+            not UTF-8.
+        UnsupportedError: The data set was made in memory.
+        WriteFailedError: The file cannot be written.
+    """
+    to = Path(os.fsdecode(path_bytes(path)))
+    functions = loader.dataset._functions
+    if functions:
+        raise invalid(
+            f"the samples go through a Python function ({name_of(functions[0])}), which a run file cannot say",
+            "Save a loader of the data set before map(), and map the data set of load_run().",
+        )
+    if loader._order is not None:
+        raise invalid(
+            "the loader has a sampler of its own, which a run file cannot say",
+            "Save a loader without it, and give it to load_run(path, sampler=...).",
+        )
+    device = loader._device if loader._delivery is not None else "cpu"
+    write_text(to, _headrace.run_text(loader.dataset._native, {**loader._options, "device": str(device)}))
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a file of UTF-8, or raise WriteFailedError."""
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        what = f"it cannot be written: {error.strerror}"
+        raise WriteFailedError(f"{path}: {what}", message=what, file=str(path)) from None

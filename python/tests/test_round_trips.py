@@ -1,0 +1,199 @@
+"""Random data sets through a pickle and through a run file: the same samples in the same batches."""
+
+from __future__ import annotations
+
+import pickle
+import random
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+import pytest
+
+import headrace as hr
+from headrace import transforms as T
+
+Step = Callable[[hr.Dataset], hr.Dataset]
+
+
+@dataclass(frozen=True)
+class Files:
+    rows: list[Path]
+    tokens: list[Path]
+    events: Path
+    volumes: list[Path]
+    meta: Path
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> Files:
+    folder = tmp_path_factory.mktemp("a folder: of #files")
+    numbers = np.random.default_rng(5)
+    rows, tokens, volumes = [], [], []
+    for i, count in enumerate((60, 90, 75)):
+        rows.append(folder / f"rows_{i}.h5")
+        with h5py.File(rows[-1], "w") as file:
+            file.create_dataset("x", data=numbers.normal(size=(count, 4)).astype("f4"), chunks=(16, 4))
+            file["y"] = numbers.integers(0, 3, count)
+            file["group/a: b"] = np.arange(count) + 1000 * i
+        np.save(folder / f"side_{i}.npy", np.arange(count, dtype="i4") * (i + 1))
+        with h5py.File(folder / f"volume_{i}.h5", "w") as file:
+            file.create_dataset("raw", data=numbers.normal(size=(9, 10 + i, 11)).astype("f4"), chunks=(4, 4, 4))
+            file["ids"] = numbers.integers(0, 3, (9, 10 + i, 11))
+        volumes.append(folder / f"volume_{i}.h5")
+    for i in range(2):
+        with hr.tokens.Writer(folder / f"tokens_{i}", vocab_size=100) as writer:
+            for length in numbers.integers(1, 30, 12):
+                writer.write(numbers.integers(0, 100, length))
+        tokens.append(folder / f"tokens_{i}")
+    lengths = numbers.integers(0, 9, 40)
+    np.savez(
+        folder / "events.npz",
+        charge=numbers.normal(size=lengths.sum()).astype("f4"),
+        event=np.repeat(np.arange(40), lengths),
+        ends=np.concatenate([[0], np.cumsum(lengths)]),
+    )
+    first = np.concatenate([[0], np.cumsum(lengths)[:-1]])
+    np.savez(folder / "meta.npz", first=first, last=first + lengths - 1, angle=numbers.normal(size=40))
+    return Files(rows, tokens, folder / "events.npz", volumes, folder / "meta.npz")
+
+
+def rows_of(files: Files, draw: random.Random) -> hr.Dataset:
+    chosen = sorted(draw.sample(files.rows, draw.randint(1, 3)))
+    fields: Any = draw.choice([["x", "y"], {"x": "x", "y": "y", "n: #": "group/a: b"}])
+    if draw.random() < 0.3 and len(chosen) == len(files.rows):
+        fields = {"x": "x", "y": "y", "side": f"{files.rows[0].parent}/side_*.npy::"}
+    return hr.open(chosen, fields)
+
+
+def select(draw: random.Random) -> Step:
+    def step(data: hr.Dataset) -> hr.Dataset:
+        kept = sorted(draw.sample(range(len(data)), max(1, len(data) * 2 // 3)))
+        return data.select(draw.choice([kept, slice(0, None, 2), slice(0, max(1, len(data) * 3 // 4))]))
+
+    return step
+
+
+def split(draw: random.Random) -> Step:
+    def step(data: hr.Dataset) -> hr.Dataset:
+        by = draw.choice([None, "run"])
+        parts = data.split({"train": 0.7, "a: val": 0.3}, seed=draw.randrange(2**60), by=by)
+        return parts[draw.choice(["train", "a: val"])]
+
+    return step
+
+
+def transforms(draw: random.Random) -> Step:
+    def step(data: hr.Dataset) -> hr.Dataset:
+        number = draw.uniform(-2, 2)
+        return data.map(
+            *draw.sample(
+                [
+                    T.Affine("x", scale=number, shift=[1.0, 2.5, -3e-7, 0.1]),
+                    T.Clip("x", least=-1),
+                    T.Standardize("x", mean=[0.1] * 4, std=2, to="z"),
+                    T.Relabel("y", {0: 5, 1: 2**62 + 1, 2: -1}, to="label"),
+                    T.Noise("x", 0.5),
+                ],
+                draw.randint(1, 3),
+            )
+        )
+
+    return step
+
+
+def rows(files: Files, draw: random.Random) -> hr.Dataset:
+    data = rows_of(files, draw)
+    for verb in draw.sample([select, split, transforms], draw.randint(0, 3)):
+        data = verb(draw)(data)
+    return data
+
+
+def mixture(files: Files, draw: random.Random) -> hr.Dataset:
+    parts = {}
+    for name in ("a", "b: #", "true"):
+        data = hr.open(draw.choice(files.rows), ["x", "y"])
+        for verb in draw.sample([select, split], draw.randint(0, 2)):
+            data = verb(draw)(data)
+        parts[name] = (data, draw.uniform(0.5, 2))
+    words: dict[str, Any] = draw.choice([{}, {"temperature": 2.5}, {"stop": "all"}, {"num_samples": 100}])
+    mixed = hr.mix(parts, **words)
+    return transforms(draw)(mixed) if draw.random() < 0.5 else mixed
+
+
+def windows(files: Files, draw: random.Random) -> hr.Dataset:
+    length = draw.randint(2, 9)
+    words: dict[str, Any] = {
+        "stride": draw.choice([None, 3, length]),
+        "lookahead": draw.randint(0, 2),
+        "across_files": draw.random() < 0.5,
+    }
+    if draw.random() < 0.5:
+        data = hr.open_tokens(files.tokens, vocab_size=draw.choice([None, 100])).windows(length, **words)
+        return split(draw)(data) if words["stride"] is None and draw.random() < 0.5 else data
+    data = hr.open(files.rows, ["x", "y"]).windows(length, **words)
+    return clipped(data, draw)
+
+
+def clipped(data: hr.Dataset, draw: random.Random) -> hr.Dataset:
+    return data.map(T.Clip("x", most=draw.random())) if draw.random() < 0.5 else data
+
+
+def events(files: Files, draw: random.Random) -> hr.Dataset:
+    ways: list[Any] = ["event", hr.Spans(offsets="ends"), hr.Spans(offsets=[0, 4, 9, 9, 30])]
+    spans = {"meta": str(files.meta), "first": "first", "last": "last"}
+    if draw.random() < 0.4:
+        data = hr.open(files.events, ["charge"], sample_by=hr.Spans(**spans), targets=["angle"])
+    else:
+        data = hr.open(files.events, ["charge"], sample_by=draw.choice(ways))
+    if draw.random() < 0.5:
+        data = select(draw)(data)
+    return data.map(T.Truncate(rows=3)) if draw.random() < 0.4 else data
+
+
+def documents(files: Files, draw: random.Random) -> hr.Dataset:
+    data = hr.open_tokens(files.tokens).documents()
+    return select(draw)(data) if draw.random() < 0.5 else data
+
+
+def patches(files: Files, draw: random.Random) -> hr.Dataset:
+    volume = hr.open_volume(files.volumes, draw.choice([{"raw": "raw", "ids": "ids"}, ["raw", "ids"]]))
+    if draw.random() < 0.5:
+        words: Any = draw.choice([{}, {"draws": "independent"}, {"balance": {"ids": [2, 1]}}, {"balance": ["ids"]}])
+        return volume.patches((3, 4, 5), draw.randint(10, 40), **words)
+    words = draw.choice([{}, {"edge": "drop"}, {"edge": "fill", "fill": 7}, {"small": "skip"}])
+    return volume.patches((3, 4, 5), stride=draw.choice([4, (2, 3, 5)]), **words)
+
+
+def batches(data: hr.Dataset, seed: int) -> list[dict[str, np.ndarray[Any, Any]]]:
+    loader = hr.Loader(data, batch_size=7, shuffle=True, seed=seed)
+    return [dict(batch) for _ in range(2) for batch in loader]
+
+
+def assert_same(one: hr.Dataset, other: hr.Dataset, seed: int) -> None:
+    assert list(one.fields) == list(other.fields)
+    for left, right in zip(batches(one, seed), batches(other, seed), strict=True):
+        assert list(left) == list(right)
+        for name, column in left.items():
+            np.testing.assert_array_equal(column, right[name])
+
+
+@pytest.mark.parametrize("make", [rows, mixture, windows, events, documents, patches])
+@pytest.mark.parametrize("number", range(6))
+@pytest.mark.filterwarnings("ignore::headrace.HeadraceWarning")
+def test_a_pickle_and_a_run_file_make_the_same_again(files: Files, tmp_path: Path, make: Any, number: int) -> None:
+    draw = random.Random(f"{make.__name__} {number}")
+    data = make(files, draw)
+    assert_same(data, pickle.loads(pickle.dumps(data)), number)
+    loader = hr.Loader(data, batch_size=7, shuffle=True, seed=number)
+    hr.save_run(loader, tmp_path / "run.yaml")
+    again = hr.load_run(tmp_path / "run.yaml")
+    assert again._options == loader._options
+    assert_same(data, again.dataset, number)
+    assert repr(again.dataset) == repr(data)
+    assert again.dataset._native.recipe() == data._native.recipe()
+    hr.save_run(again, tmp_path / "again.yaml")
+    assert (tmp_path / "again.yaml").read_text() == (tmp_path / "run.yaml").read_text()

@@ -1,0 +1,279 @@
+#include "dataset/transform_codec.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <span>
+#include <utility>
+
+#include "dataset/verbs/truncate.h"
+#include "transform/registry.h"
+
+namespace headrace {
+namespace {
+
+using FieldNames = ValueCodec<std::vector<std::string>, OneOrMany<>>;
+constexpr std::string_view kField = "field", kFields = "fields", kDtype = "dtype", kValues = "values";
+
+bool all_are(const ValueList& list, auto is) {
+  return std::ranges::all_of(list, is);
+}
+
+/// True if a list of numbers would lose some as floats.
+bool is_beyond_floats(const ValueList& list) {
+  return std::ranges::any_of(list, [](const Value& one) {
+    const auto* const whole = std::get_if<WholeNumber>(&one.is);
+    return whole && !whole->as<double>();
+  });
+}
+
+/// {dtype: float32, values: [1, 2]}: a column of a table.
+Status read_column(const Value& value, const At& at, NumberColumn& to) {
+  if (const auto* const column = std::get_if<NumberColumn>(&value.is)) return to = *column, Status();
+  const ValueMap* const map = value.map();
+  const std::string expected = "a column of numbers, {dtype: float32, values: […]}";
+  if (!map) return unexpected(value, at, expected);
+  HEADRACE_TRY(check_keys(*map, at, {std::string(kDtype), std::string(kValues)}));
+  std::string name;
+  const ValueList* values = nullptr;
+  for (const ValueEntry& entry : *map) {
+    if (entry.key == kDtype) HEADRACE_TRY(ValueCodec<std::string>::read(entry.value, At{&at, entry.key}, {}, name));
+    if (entry.key == kValues) values = entry.value.list();
+  }
+  if (name.empty() || !values) return unexpected(value, at, expected);
+  const bool is_float = name.starts_with("float");
+  std::string bytes;
+  DType dtype;
+  dtype.kind = is_float ? DType::Kind::kFloat : name.starts_with('u') ? DType::Kind::kUInt : DType::Kind::kInt;
+  const auto bits = name.substr(std::min(name.find_first_of("0123456789"), name.size()));
+  dtype.itemsize = bits == "64" ? 8 : bits == "32" ? 4 : bits == "16" ? 2 : bits == "8" ? 1 : 0;
+  if (dtype.itemsize == 0 || dtype.name() != name || (is_float && dtype.itemsize < 4))
+    return refused(value, at, fmt::format("'{}' is no type of a column", name), "Such as float32, float64 or int64.");
+  for (std::size_t i = 0; i < values->size(); ++i) {
+    const At here{&at, fmt::format("{}[{}]", kValues, i)};
+    std::uint64_t bits_of_one = 0;
+    if (is_float) {
+      double number = 0;
+      HEADRACE_TRY(ValueCodec<double>::read((*values)[i], here, {}, number));
+      bits_of_one = dtype.itemsize == 8 ? std::bit_cast<std::uint64_t>(number)
+                                        : std::bit_cast<std::uint32_t>(static_cast<float>(number));
+    } else {
+      WholeNumber number;
+      HEADRACE_TRY(ValueCodec<WholeNumber>::read((*values)[i], here, {}, number));
+      bits_of_one = number.bits();
+    }
+    for (std::uint32_t byte = 0; byte < dtype.itemsize; ++byte)
+      bytes.push_back(static_cast<char>(bits_of_one >> 8 * byte));
+  }
+  to = NumberColumn(dtype, std::as_bytes(std::span(bytes)));
+  return {};
+}
+
+Value column_value(const NumberColumn& column) {
+  ValueList values;
+  const std::size_t itemsize = column.dtype().itemsize;
+  for (std::size_t i = 0; i < column.size(); ++i) {
+    std::uint64_t bits = 0;
+    std::memcpy(&bits, column.bytes().data() + i * itemsize, itemsize);
+    if (column.dtype().kind == DType::Kind::kFloat) {
+      values.push_back({itemsize == 8 ? std::bit_cast<double>(bits)
+                                      : double{std::bit_cast<float>(static_cast<std::uint32_t>(bits))}});
+    } else if (column.dtype().kind == DType::Kind::kUInt) {
+      values.push_back({WholeNumber(bits)});
+    } else {
+      const unsigned unused = 64 - 8 * static_cast<unsigned>(itemsize);
+      values.push_back({WholeNumber(static_cast<std::int64_t>(bits << unused) >> unused)});
+    }
+  }
+  ValueMap map;
+  map.push_back({std::string(kDtype), {column.dtype().name()}, 0});
+  map.push_back({std::string(kValues), {std::move(values)}, 0});
+  return {std::move(map)};
+}
+
+Status read_list(const ValueList& given, const At& at, Setting& to) {
+  if (!given.empty() && (given[0].map() || std::holds_alternative<NumberColumn>(given[0].is))) {
+    auto& columns = to.emplace<std::vector<NumberColumn>>();
+    for (std::size_t i = 0; i < given.size(); ++i)
+      HEADRACE_TRY(read_column(given[i], At{&at, fmt::format("[{}]", i)}, columns.emplace_back()));
+    return {};
+  }
+  ValueList list;
+  for (const Value& one : given) list.push_back(resolved(one));
+  if (!list.empty() && all_are(list, [](const Value& one) { return one.text() != nullptr; })) {
+    auto& texts = to.emplace<std::vector<std::string>>();
+    for (const Value& one : list) texts.push_back(*one.text());
+    return {};
+  }
+  const bool all_whole = all_are(list, [](const Value& one) { return std::holds_alternative<WholeNumber>(one.is); });
+  if (all_whole && is_beyond_floats(list)) {
+    auto& wholes = to.emplace<std::vector<WholeNumber>>();
+    for (const Value& one : list) wholes.push_back(std::get<WholeNumber>(one.is));
+    return {};
+  }
+  auto& numbers = to.emplace<std::vector<double>>();
+  for (std::size_t i = 0; i < list.size(); ++i)
+    HEADRACE_TRY(ValueCodec<double>::read(list[i], At{&at, fmt::format("[{}]", i)}, {}, numbers.emplace_back()));
+  return {};
+}
+
+/// What kinds of settings are written as. The order is part of recipes.
+struct SettingPacker {
+  PackedWriter& out;
+  template <class T>
+  void operator()(const T& value) const {
+    ValueCodec<T>::pack(out, value);
+  }
+  void operator()(std::int64_t value) const { out.signed_number(value); }
+  void operator()(const std::vector<NumberColumn>& columns) const {
+    out.number(columns.size());
+    for (const NumberColumn& column : columns) {
+      out.number(static_cast<std::uint64_t>(column.dtype().kind));
+      out.number(column.dtype().itemsize);
+      out.text({reinterpret_cast<const char*>(column.bytes().data()), column.bytes().size()});
+    }
+  }
+};
+
+std::vector<NumberColumn> unpack_columns(PackedReader& in) {
+  std::vector<NumberColumn> columns;
+  for (std::size_t n = in.count(); in.ok() && n > 0; --n) {
+    DType dtype;
+    dtype.kind = static_cast<DType::Kind>(in.number_up_to(static_cast<std::uint64_t>(DType::Kind::kFloat)));
+    dtype.itemsize = static_cast<std::uint32_t>(in.number_up_to(8));
+    const std::string_view bytes = in.text();
+    if (dtype.itemsize == 0 || bytes.size() % dtype.itemsize != 0) in.fail();
+    if (in.ok()) columns.emplace_back(dtype, std::as_bytes(std::span(bytes)));
+  }
+  return columns;
+}
+
+template <class T>
+T unpacked(PackedReader& in) {
+  T value{};
+  ValueCodec<T>::unpack(in, {}, value);
+  return value;
+}
+
+}  // namespace
+
+Status ValueCodec<Setting>::read(const Value& value, const At& at, const Bounds& bounds, Setting& to) {
+  if (const ValueList* const list = value.list()) return read_list(*list, at, to);
+  const Value meant = resolved(value);
+  if (const auto* const on = std::get_if<bool>(&meant.is)) return to = *on, Status();
+  if (const auto* const real = std::get_if<double>(&meant.is)) return to = *real, Status();
+  if (const std::string* const text = meant.text()) return to = *text, Status();
+  const auto* const whole = std::get_if<WholeNumber>(&meant.is);
+  if (!whole) return unexpected(value, at, words(bounds));
+  const std::optional<std::int64_t> number = whole->as<std::int64_t>();
+  if (!number) return unexpected(value, at, "a number from -2**63 to 2**63 - 1");
+  to = *number;
+  return {};
+}
+
+Value ValueCodec<Setting>::write(const Setting& from) {
+  return std::visit(
+      []<class T>(const T& value) -> Value {
+        if constexpr (std::is_same_v<T, std::int64_t>) {
+          return {WholeNumber(value)};
+        } else if constexpr (std::is_same_v<T, std::vector<NumberColumn>>) {
+          ValueList list;
+          for (const NumberColumn& column : value) list.push_back(column_value(column));
+          return {std::move(list)};
+        } else if constexpr (requires { value.size(); } && !std::is_same_v<T, std::string>) {
+          ValueList list;
+          for (const auto& one : value) list.push_back({one});
+          return {std::move(list)};
+        } else {
+          return {value};
+        }
+      },
+      from);
+}
+
+void ValueCodec<Setting>::pack(PackedWriter& out, const Setting& from) {
+  out.number(from.index());
+  std::visit(SettingPacker{out}, from);
+}
+
+void ValueCodec<Setting>::unpack(PackedReader& in, const Bounds&, Setting& to) {
+  switch (in.number_up_to(std::variant_size_v<Setting> - 1)) {
+    case 0:
+      to = in.flag();
+      return;
+    case 1:
+      to = in.signed_number();
+      return;
+    case 2:
+      to = unpacked<double>(in);
+      return;
+    case 3:
+      to = unpacked<std::string>(in);
+      return;
+    case 4:
+      to = unpacked<std::vector<double>>(in);
+      return;
+    case 5:
+      to = unpacked<std::vector<std::string>>(in);
+      return;
+    case 6:
+      to = unpacked<std::vector<WholeNumber>>(in);
+      return;
+    default:
+      to = unpack_columns(in);
+  }
+}
+
+Status ValueCodec<Transform>::read(const Value& value, const At& at, const Bounds& bounds, Transform& to) {
+  to = {};
+  const ValueMap* const map = value.map();
+  if (!map || map->size() != 1) return unexpected(value, at, words(bounds));
+  const ValueEntry& entry = map->front();
+  std::vector<std::string> names = transform_names();
+  names.emplace_back(kTruncate);
+  HEADRACE_TRY(check_keys(*map, at, names));
+  to.name = entry.key;
+  const At here{&at, entry.key};
+  const ValueMap* const settings = entry.value.map();
+  if (!settings) return unexpected(entry.value, here, "a map of settings");
+  HEADRACE_TRY(check_twice(*settings, here));
+  for (const ValueEntry& one : *settings) {
+    const At there{&here, one.key};
+    if ((one.key == kField || one.key == kFields) && !to.fields.empty())
+      return refused(one.value, there, "field and fields are both given", "Give one of them.");
+    const bool is_field = one.key == kField || one.key == kFields;
+    HEADRACE_TRY(is_field ? FieldNames::read(one.value, there, {}, to.fields)
+                          : ValueCodec<Setting>::read(one.value, there, {}, to.settings[one.key]));
+  }
+  return {};
+}
+
+Value ValueCodec<Transform>::write(const Transform& from) {
+  ValueMap settings;
+  if (from.fields.size() == 1)
+    settings.push_back({std::string(kField), {from.fields[0]}, 0});
+  else if (!from.fields.empty())
+    settings.push_back({std::string(kFields), ValueCodec<std::vector<std::string>>::write(from.fields), 0});
+  for (const auto& [name, value] : from.settings) settings.push_back({name, ValueCodec<Setting>::write(value), 0});
+  return {ValueMap{{from.name, {std::move(settings)}, 0}}};
+}
+
+void ValueCodec<Transform>::pack(PackedWriter& out, const Transform& from) {
+  out.text(from.name);
+  ValueCodec<std::vector<std::string>>::pack(out, from.fields);
+  out.number(from.settings.size());
+  for (const auto& [name, value] : from.settings) out.text(name), ValueCodec<Setting>::pack(out, value);
+}
+
+void ValueCodec<Transform>::unpack(PackedReader& in, const Bounds&, Transform& to) {
+  to = {};
+  to.name = in.text();
+  ValueCodec<std::vector<std::string>>::unpack(in, {}, to.fields);
+  for (std::size_t n = in.count(); in.ok() && n > 0; --n) {
+    const std::string name(in.text());
+    ValueCodec<Setting>::unpack(in, {}, to.settings[name]);
+  }
+}
+
+}  // namespace headrace

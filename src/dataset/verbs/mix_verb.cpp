@@ -1,0 +1,72 @@
+// What mix() takes, as run files and recipes have it.
+#include <headrace/dataset/mix.h>
+
+#include <fmt/format.h>
+
+#include <utility>
+#include <vector>
+
+#include "dataset/field_forms.h"
+#include "dataset/refuse.h"
+#include "dataset/verbs/registry.h"
+#include "dataset/verbs/verb_options.h"
+#include "dataset/words.h"
+
+namespace headrace {
+namespace {
+
+Status check_part(MixNode::Part& part, const ReadContext&) {
+  return part.data ? Status() : Status(refuse("data is missing", "Each part of a mixture is a data set."));
+}
+
+}  // namespace
+
+const Spec& spec_of(const MixNode::Part*) {
+  using P = MixNode::Part;
+  static const Spec spec =
+      Spec::of<P>(
+          "part", "A data set among others.",
+          {member<&P::weight>("weight", "Its share, relative to the other parts.").else_("its number of samples"),
+           member<&P::data>("data", "The data set, as data of a run file.").required()})
+          .rule(&check_part);
+  return spec;
+}
+
+const Spec& spec_of(const MixNode*) {
+  using M = MixNode;
+  static const Spec spec = Spec::of<M>(
+      "mix", "Several data sets as one, drawn in given proportions.",
+      {member<&M::parts, ByKey<&M::Part::name>>("mix", "Name of each part, with weight and data.").required(),
+       member_in<M, [](M& m) -> auto& { return m.options.temperature;
+}
+> ("temperature", "Weights are raised to the power of 1/temperature."), member_in < M, [](M& m) -> auto& {
+  return m.options.stop;
+}
+> ("stop", "An epoch ends when the first part, or every part, has been used up."), member_in < M, [](M& m) -> auto& {
+  return m.options.num_samples;
+}
+> ("num_samples", "Samples of an epoch.").else_("as stop says")
+}  // namespace headrace
+);
+return spec;
+}
+
+const Verb& mix_verb() {
+  static const Verb verb = Verb::of<MixNode>(
+      Verb::Of::kNothing, Verb::Of::kDataset, "",
+      [](const MixNode& node, const Opened&, const Opening& opening) -> Opened {
+        std::vector<MixPart> parts;
+        for (const MixNode::Part& part : node.parts)
+          parts.push_back({part.name, resolve(*part.data, opening), part.weight});
+        return mix(parts, node.options);
+      },
+      [](const MixNode& node, const DataNode&) {
+        std::string text;
+        for (const MixNode::Part& part : node.parts)
+          text += fmt::format("{}{} ({})", text.empty() ? "" : ", ", part.name, text_of(*part.data));
+        return "mix of " + text;
+      });
+  return verb;
+}
+
+}  // namespace headrace

@@ -1,0 +1,183 @@
+#include "loader/loader_settings.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <utility>
+
+#include "dataset/refuse.h"
+#include "loader/option_forms.h"
+#include "loader/option_rules.h"
+#include "loader/words.h"
+
+namespace headrace {
+namespace {
+
+using S = LoaderSettings;
+constexpr std::uint64_t kMostThreads = 4096;
+constexpr std::uint64_t kMostRows = std::numeric_limits<std::uint32_t>::max();
+constexpr std::array<const char*, 2> kFrameworks{"numpy", "torch"}, kBatchFormats{"dict", "tuple"};
+constexpr std::array<const char*, 1> kOnError{"raise"};
+/// On the way to a device: two are copied while the next is filled.
+constexpr std::uint32_t kStagedBatches = 3;
+
+/// A member of the engine's options.
+#define HEADRACE_OPTION(NAME, ...)    \
+  member_in < S, [](S & s) -> auto& { \
+    return s.options.NAME;            \
+  }                                   \
+  __VA_OPT__(, ) __VA_ARGS__ >
+
+Spec make_list() {
+  return Spec::of<S>(
+      "loader", "How samples are delivered.",
+      {HEADRACE_OPTION(batch_size)("batch_size", "Samples per batch, on each rank; or give global_batch_size")
+           .at_least(1),
+       HEADRACE_OPTION(shuffle)(
+           "shuffle",
+           "Order: true or block (mixed well, each block decoded once), exact (one permutation of all rows), or false")
+           .else_("false"),
+       HEADRACE_OPTION(shuffle_buffer)(
+           "shuffle_buffer", "How much data the block shuffle mixes at a time; default: from the data and the batch"),
+       member<&S::sampler>("sampler", "Custom order: weights, balanced classes, or an iterable of row numbers")
+           .takes("Weighted, Balanced, or an iterable of row numbers")
+           .code_only(),
+       member<&S::batch_sampler>(
+           "batch_sampler", "Custom order, batch by batch, each of its own size; it is the rank's own, as in torch")
+           .takes("an iterable of lists of row numbers")
+           .code_only(),
+       HEADRACE_OPTION(by_tokens, AsBudget)(
+           "batch", "Batches of as many samples as a budget of rows holds, for ragged samples, instead of batch_size"),
+       member<&S::group_by, AsName>(
+           "group_by",
+           "Batches of whole groups (files, events, recordings) instead of batch_size; shuffle shuffles them"),
+       member<&S::max_items>("max_items",
+                             "With group_by: most samples of a batch, which holds whole groups; default 65536")
+           .at_least(1),
+       member<&S::max_groups>("max_groups",
+                              "With group_by: most groups of a batch; default: as many as fit into max_items")
+           .at_least(1),
+       member<&S::lookahead>("lookahead",
+                             "For a sampler that learns from the batches: how many batches ahead it is asked")
+           .takes("a whole number of at least 1")
+           .code_only(),
+       HEADRACE_OPTION(global_batch_size)("global_batch_size", "Samples per step over all ranks, instead of batch_size")
+           .at_least(1),
+       member<&S::drop_last>("drop_last", "Drop the samples that do not fill the last batch; the same as tail: drop"),
+       member<&S::tail>("tail",
+                        "Samples that do not fill the last batch: partial (default), drop, or pad (fills it up)")
+           .else_("partial"),
+       HEADRACE_OPTION(seed)("seed", "Seed of the order"),
+       HEADRACE_OPTION(rank)("rank", "Data-parallel rank; default: from the launcher's environment variables")
+           .takes("a whole number below world_size")
+           .cure("Ranks count from 0, and are below world_size."),
+       HEADRACE_OPTION(world_size)("world_size", "Number of data-parallel ranks")
+           .at_least(1)
+           .cure("It is the number of processes that share the batches."),
+       HEADRACE_OPTION(memory, AsBytes)("memory",
+                                        "Most memory to use, for example 8GiB; default: 60 % of what is free"),
+       HEADRACE_OPTION(threads)("threads", "Decode threads; default: this process's share of the processors")
+           .at_least(1)
+           .at_most(kMostThreads),
+       HEADRACE_OPTION(cache)("cache", "Where decoded data is kept between epochs: auto, none, ram, or a DIRECTORY"),
+       HEADRACE_OPTION(share)("share", "host: processes on this host that load the same data share one cache"),
+       member<&S::framework, AsWord<kFrameworks>>("framework", "What a batch's arrays are in Python: numpy, or torch")
+           .not_on_command_line(),
+       member<&S::device, AsDevice>("device",
+                                    "Where batches are delivered in Python: cpu, or a device of torch such as cuda")
+           .not_on_command_line(),
+       member<&S::batch_format, AsWord<kBatchFormats>>("batch_format",
+                                                       "What a batch is in Python: a dict, or a tuple in field order")
+           .not_on_command_line(),
+       HEADRACE_OPTION(layout)(
+           "layout", "Samples of different length: ragged (values and offsets), or padded to the longest of a batch"),
+       HEADRACE_OPTION(fill)("fill", "With layout padded: what samples are filled up with"),
+       HEADRACE_OPTION(provenance)("provenance", "Add the field _rows, which says where each row came from"),
+       member<&S::on_error, AsWord<kOnError>>("on_error", "What to do on damaged data: raise").not_on_command_line(),
+       HEADRACE_OPTION(timeout)("timeout", "Longest wait for one batch, in seconds; default: no limit")});
+}
+
+#undef HEADRACE_OPTION
+
+}  // namespace
+
+const Spec& spec_of(const LoaderSettings*) {
+  static const Spec spec = make_list();
+  return spec;
+}
+
+const Spec& spec_of(const ByTokens*) {
+  static const Spec spec = Spec::of<ByTokens>(
+      "batch", "Batches of as many samples as a budget of rows holds.",
+      {member<&ByTokens::tokens>("tokens", "Most rows of a batch, on each rank.")
+           .required()
+           .at_least(1)
+           .at_most(kMostRows),
+       member<&ByTokens::max_samples>("max_samples", "Most samples of a batch, on each rank.")
+           .at_least(1)
+           .at_most(kMostRows)
+           .else_("no limit"),
+       member<&ByTokens::too_long>("too_long", "What happens to samples that are longer than the budget."),
+       member<&ByTokens::lanes>("lanes", "The largest number of ranks that steps are planned for.")
+           .at_least(1)
+           .else_("the ranks of the first run"),
+       member<&ByTokens::lookahead>("lookahead", "Steps that are planned together.").at_least(1).at_most(kMostRows)});
+  return spec;
+}
+
+Status settle(LoaderSettings& settings) {
+  LoaderOptions& options = settings.options;
+  if (!settings.group_by.empty() || settings.max_items != 0 || settings.max_groups != 0) {
+    GroupBy& groups = options.group_by.emplace();
+    groups.by = settings.group_by;
+    if (settings.max_items != 0) groups.max_items = settings.max_items;
+    groups.max_groups = settings.max_groups;
+  }
+  if (options.group_by && options.shuffle.mode() == Shuffle::kBlock) {  // groups are shuffled, whole
+    options.group_by->shuffle = true;
+    options.shuffle = false;
+  }
+  options.staged_batches = settings.device == "cpu" ? 0 : kStagedBatches;
+  if (settings.device != "cpu" && settings.framework != "torch")
+    return refuse(
+        fmt::format("device={} takes tensors of torch, and framework is {}", settings.device, settings.framework),
+        "Give framework=\"torch\" with it. JAX: headrace.jax copies to JAX's devices.");
+  if (settings.drop_last && settings.tail && *settings.tail != Tail::kDrop)
+    return refuse("drop_last and tail contradict each other", "Give one of them.");
+  HEADRACE_TRY(check_tail(options, settings.tail || settings.drop_last));
+  options.tail = settings.tail.value_or(settings.drop_last ? Tail::kDrop : Tail::kPartial);
+  return check_options(options);
+}
+
+LoaderSettings settings_of(const LoaderOptions& options) {
+  LoaderSettings settings;
+  settings.options = options;
+  if (options.tail != Tail::kPartial) settings.tail = options.tail;
+  if (!options.group_by) return settings;
+  const GroupBy usual;
+  settings.group_by = options.group_by->by;
+  if (options.group_by->max_items != usual.max_items) settings.max_items = options.group_by->max_items;
+  settings.max_groups = options.group_by->max_groups;
+  if (options.group_by->shuffle) settings.options.shuffle = true;
+  return settings;
+}
+
+bool is_given(const Member& option, const LoaderSettings& settings) {
+  static const LoaderSettings usual;
+  return !spec<LoaderSettings>().is_same(option, &settings, &usual);
+}
+
+std::string option_text(const Member& option, const LoaderSettings& settings) {
+  const Value value = spec<LoaderSettings>().value_of(option, &settings);
+  if (value.is_none()) return {};
+  if (const std::string* const text = value.text()) return *text;
+  const ValueMap* const map = value.map();
+  if (!map) return flow_text(value);
+  std::string words;
+  for (const ValueEntry& entry : *map)
+    words += fmt::format("{}{}={}", words.empty() ? "" : ",", entry.key,
+                         entry.value.text() ? *entry.value.text() : flow_text(entry.value));
+  return words;
+}
+
+}  // namespace headrace

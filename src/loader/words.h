@@ -1,0 +1,39 @@
+// Words of the enums that loaders are described by.
+#pragma once
+
+#include <headrace/loader/loader.h>
+
+#include "base/words.h"
+
+namespace headrace {
+
+inline constexpr Word<Tail> kTailWords[] = {{"partial", Tail::kPartial}, {"drop", Tail::kDrop}, {"pad", Tail::kPad}};
+constexpr std::span<const Word<Tail>> words_of(Tail) {
+  return kTailWords;
+}
+
+inline constexpr Word<BatchLayout> kBatchLayoutWords[] = {{"ragged", BatchLayout::kRagged},
+                                                          {"padded", BatchLayout::kPadded}};
+constexpr std::span<const Word<BatchLayout>> words_of(BatchLayout) {
+  return kBatchLayoutWords;
+}
+
+inline constexpr Word<ByTokens::TooLong> kTooLongWords[] = {{"error", ByTokens::kError}, {"alone", ByTokens::kAlone}};
+constexpr std::span<const Word<ByTokens::TooLong>> words_of(ByTokens::TooLong) {
+  return kTooLongWords;
+}
+
+inline constexpr Word<CacheChoice::Mode> kCacheWords[] = {
+    {"auto", CacheChoice::kAuto}, {"none", CacheChoice::kNone}, {"ram", CacheChoice::kRam}};
+constexpr std::span<const Word<CacheChoice::Mode>> words_of(CacheChoice::Mode) {
+  return kCacheWords;
+}
+
+/// Shuffle::kNone and kBlock are also false and true.
+inline constexpr Word<Shuffle::Mode> kShuffleWords[] = {
+    {"true", Shuffle::kBlock}, {"false", Shuffle::kNone}, {"block", Shuffle::kBlock}, {"exact", Shuffle::kExact}};
+constexpr std::span<const Word<Shuffle::Mode>> words_of(Shuffle::Mode) {
+  return kShuffleWords;
+}
+
+}  // namespace headrace
