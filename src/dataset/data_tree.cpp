@@ -100,7 +100,9 @@ const Verb* find_verb(const Spec& spec) {
 }
 
 const DataNode& source_of(const DataNode& node) {
-  return node.below ? source_of(*node.below) : node;
+  const DataNode* source = &node;
+  while (source->below) source = source->below.get();
+  return *source;
 }
 
 DataTree with_source(const DataNode& node, DataTree source) {

@@ -82,6 +82,15 @@ std::string real_text(double number) {
 
 }  // namespace
 
+// Here, where an entry of a map is known.
+Value::Value() = default;
+Value::Value(Any any, bool is_plain, int in_line) : is(std::move(any)), plain(is_plain), line(in_line) {}
+Value::Value(const Value& other) = default;
+Value::Value(Value&& other) noexcept = default;
+Value& Value::operator=(const Value& other) = default;
+Value& Value::operator=(Value&& other) noexcept = default;
+Value::~Value() = default;
+
 std::string At::text() const {
   const std::string before = above ? above->text() : "";
   return before + (before.empty() || key.empty() || key[0] == '[' ? "" : ".") + key;

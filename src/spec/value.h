@@ -28,10 +28,20 @@ struct Foreign {
 };
 
 struct Value {
-  std::variant<std::monostate, bool, WholeNumber, double, std::string, ValueList, ValueMap, NumberColumn, Foreign> is =
-      {};
+  using Any =
+      std::variant<std::monostate, bool, WholeNumber, double, std::string, ValueList, ValueMap, NumberColumn, Foreign>;
+
+  Any is;
   bool plain = false;  ///< True: text without quotes of a file or a command line, whose type is what is asked for.
   int line = 0;        ///< In its file, from 1; 0: it is of no file.
+
+  Value();
+  Value(Any any, bool is_plain = false, int in_line = 0);  // NOLINT: what it holds becomes one
+  Value(const Value& other);
+  Value(Value&& other) noexcept;
+  Value& operator=(const Value& other);
+  Value& operator=(Value&& other) noexcept;
+  ~Value();
 
   [[nodiscard]] bool is_none() const { return std::holds_alternative<std::monostate>(is); }
   [[nodiscard]] const ValueList* list() const { return std::get_if<ValueList>(&is); }
