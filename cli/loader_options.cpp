@@ -105,10 +105,15 @@ RunConfig LoaderArguments::config() const {
     run.loader.shuffle = true;
   }
   if (!fields.empty() || sample_axes != 0 || !broadcast.empty()) run.data = with_choices(*run.data);
-  if (given.contains("batch_size") || given.contains("global_batch_size") || given.contains("group_by") ||
-      given.contains("batch"))
-    run.loader.batch_size = run.loader.global_batch_size = 0;
   LoaderSettings settings = settings_of(run.loader);
+  if (given.contains("batch_size") || given.contains("global_batch_size") || given.contains("group_by") ||
+      given.contains("batch")) {  // what says how large batches are is said by one of the two
+    settings.options.batch_size = settings.options.global_batch_size = 0;
+    settings.options.by_tokens.reset();
+    settings.options.group_by.reset();
+    settings.group_by.clear();
+    if (!given.contains("group_by")) settings.max_items = settings.max_groups = 0;
+  }
   settings.framework = run.framework, settings.device = run.device, settings.batch_format = run.batch_format;
   for (const auto& [name, text] : given) {
     const Member& option = *spec<LoaderSettings>().find(name);

@@ -299,6 +299,15 @@ void register_dataset(nb::module_& m) {
       .def("__len__", [](const DatasetHandle& self) { return self.dataset.size(); })
       .def("fields", &fields, nb::sig("def fields(self) -> list[dict[str, typing.Any]]"),
            "One dict for each field, in batch order.")
+      .def(
+          "tree_files",
+          [](const DatasetHandle& self) {
+            nb::list result;
+            if (const DataTree tree = self.dataset.tree())
+              for (const std::string& file : files_of(*tree)) result.append(nb::bytes(file.data(), file.size()));
+            return result;
+          },
+          nb::sig("def tree_files(self) -> list[bytes]"), "Absolute paths of all files that it was made of.")
       .def("files", &files, nb::sig("def files(self) -> list[tuple[bytes, int]]"), "(path, rows) of each file.")
       .def("left_out", &left_out, nb::sig("def left_out(self) -> list[tuple[str, str, bool]]"),
            "(path, reason, is_unknown) of each array that is no field where no fields were chosen.")

@@ -11,7 +11,7 @@ from typing import Any
 
 from headrace import _headrace
 from headrace._dataset.functions import name_of
-from headrace._support.checks import invalid, path_bytes, path_list
+from headrace._support.checks import brief, invalid, path_bytes, path_list
 from headrace._support.logging import warn
 from headrace.dataset import Dataset, Fields, Paths
 from headrace.errors import WriteFailedError
@@ -21,8 +21,8 @@ from headrace.opening import open
 #: What tools take: a loader, a data set, a run file, or files.
 Source = Loader | Dataset | Paths
 
-#: What says how many samples a batch has.
-_SIZES = ("batch_size", "global_batch_size", "batch", "group_by", "max_items", "max_groups", "batch_sampler")
+#: What says how many samples a batch has: one of these.
+_SIZES = ("batch_size", "global_batch_size", "batch", "group_by", "batch_sampler")
 _DEFAULTS: Mapping[str, Any] = MappingProxyType({"batch_size": 512, "shuffle": True})
 
 
@@ -45,17 +45,30 @@ def load_run(path: str | os.PathLike[str], **loader: Any) -> Loader:
         FileMissingError: There is no such file.
         InvalidArgumentError: A key or value is wrong; an unknown key names the nearest one.
     """
-    options = with_sizes(_headrace.load_run(path_bytes(path)), loader)
-    return Loader(open_run(path), **options)
+    run = _expanded(path)
+    options = with_sizes(_headrace.load_run(path_bytes(run)), loader)
+    return Loader(open_run(run), **options)
+
+
+def _expanded(path: str | os.PathLike[str]) -> Path:
+    return Path(os.fsdecode(path_bytes(path))).expanduser()
 
 
 def with_sizes(words: Mapping[str, Any], loader: Mapping[str, Any]) -> dict[str, Any]:
     """Return arguments of Loader with others over them; order and size of batches are said by one of the two."""
-    if any(loader.get(name) is not None for name in _SIZES):
-        words = {name: value for name, value in words.items() if name not in _SIZES}
-    if any(loader.get(name) is not None for name in ("sampler", "batch_sampler")):
-        words = {name: value for name, value in words.items() if name not in ("shuffle", "shuffle_buffer")}
-    return {**words, **loader}
+    given = {name for name, value in loader.items() if value is not None}
+    replaced: set[str] = set()
+    if not given.isdisjoint(_SIZES):
+        replaced.update(_SIZES)
+        if "group_by" not in given:
+            replaced.update(("max_items", "max_groups"))
+    if not given.isdisjoint(("group_by", "batch_sampler", "drop_last", "tail")):
+        replaced.update(("drop_last", "tail"))
+    if not given.isdisjoint(("sampler", "batch_sampler")):
+        replaced.update(("shuffle", "shuffle_buffer"))
+    if "shuffle" in given and loader["shuffle"] not in (True, "block"):
+        replaced.add("shuffle_buffer")
+    return {**{name: value for name, value in words.items() if name not in replaced}, **loader}
 
 
 def run_file(source: Any) -> Path | None:
@@ -135,7 +148,7 @@ def files_of(name: str, source: Source) -> list[bytes]:
     if isinstance(source, Loader):
         source = source.dataset
     if isinstance(source, Dataset):
-        return [os.fsencode(file.path) for file in source.files]
+        return source._native.tree_files() or [os.fsencode(file.path) for file in source.files]
     run = run_file(source)
     return path_list(source, name) if run is None else _headrace.files_of_run(path_bytes(run))
 
@@ -161,7 +174,12 @@ def save_run(loader: Loader, path: str | os.PathLike[str]) -> None:
         UnsupportedError: The data set was made in memory.
         WriteFailedError: The file cannot be written.
     """
-    to = Path(os.fsdecode(path_bytes(path)))
+    to = _expanded(path)
+    if not isinstance(loader, Loader):
+        raise invalid(
+            f"save_run takes a Loader, not {brief(loader)}",
+            "Make one of a data set: hr.Loader(dataset, batch_size). Other loaders have theirs as .loader.",
+        )
     functions = loader.dataset._functions
     if functions:
         raise invalid(

@@ -380,7 +380,7 @@ def rewrite(
 
 
 def advise(
-    source: Source,
+    paths: Source,
     *,
     fields: Fields = None,
     target: float | str | None = None,
@@ -394,7 +394,7 @@ def advise(
     text of a run file with the reasons as comments. The GIL is released.
 
     Args:
-        source: Files, as in :func:`headrace.open`, a data set, a run file (``.yaml``), or a loader: its arguments are
+        paths: Files, as in :func:`headrace.open`, a data set, a run file (``.yaml``), or a loader: its arguments are
             then settled already, but for what is advised.
         fields: Fields to open (with files only).
         target: Samples per second that the training needs, as a number or text (``"20000/s"``, ``"20k/s"``).
@@ -410,7 +410,7 @@ def advise(
     """
     wanted = "" if target is None else str(target)
     count = 0 if epochs is None else whole_number("epochs", epochs, least=1)
-    data, words = measured("source", source, fields, loader)
+    data, words = measured("paths", paths, fields, loader)
     to = None if write is None else Path(os.fsdecode(path_bytes(write, "write")))
     result = _headrace.advise(data, field_choices(fields), _settled(words), wanted, count)
     if to is not None:

@@ -59,15 +59,19 @@ def test_an_object_is_refused_untouched(verb: str) -> None:
     assert str(caught.value).startswith(f"{NAMES.get(verb, 'paths')} must be a str, a Path or a list of them, not ")
 
 
-@pytest.mark.parametrize("verb", [verb for verb in OF_PATHS if verb != "check_memory"])
+#: Verbs that take a data set and a loader too (test_tool_sources.py).
+OF_ANY = ("inspect", "advise", "check_memory", "bench", "order", "replay")
+
+
+@pytest.mark.parametrize("verb", [verb for verb in OF_PATHS if verb not in OF_ANY])
 def test_a_data_set(rows: Path, verb: str) -> None:
     with pytest.raises(hr.InvalidArgumentError, match=r"not an object of the class headrace\.Dataset") as caught:
         OF_PATHS[verb](hr.open(rows))
-    for text in ("hr.check_memory and hr.Loader take it", "[file.path for file in dataset.files]"):
+    for text in ("hr.Loader takes it, and hr.bench, order", "[file.path for file in dataset.files]"):
         assert text in (caught.value.hint or "")
 
 
-@pytest.mark.parametrize("verb", [verb for verb in OF_PATHS if verb not in ("bench", "order", "replay")])
+@pytest.mark.parametrize("verb", [verb for verb in OF_PATHS if verb not in OF_ANY])
 def test_a_loader_keeps_its_epoch(rows: Path, verb: str) -> None:
     loader = hr.Loader(hr.open(rows), 3)
     begun = iter(loader)
@@ -75,7 +79,7 @@ def test_a_loader_keeps_its_epoch(rows: Path, verb: str) -> None:
     state = loader.state_dict()
     with pytest.raises(hr.InvalidArgumentError, match=r"not an object of the class headrace\.Loader") as caught:
         OF_PATHS[verb](loader)
-    assert "hr.bench, hr.order and hr.replay take a Loader" in (caught.value.hint or "")
+    assert "hr.bench, order, advise, check_memory, replay and inspect take a Loader" in (caught.value.hint or "")
     assert "loader.dataset" in (caught.value.hint or "")
     assert loader.state_dict() == state
     assert next(begun)["x"].tolist() == [3, 4, 5]
@@ -90,19 +94,6 @@ def test_several_paths_of_any_kind(rows: Path) -> None:
     for wrong in ([3], [rows, Untouchable()], np.arange(3)):
         with pytest.raises(hr.InvalidArgumentError, match="a path must be a str or a Path, not "):
             hr.open(wrong)  # type: ignore[arg-type]
-
-
-def test_run_files_are_not_data(rows: Path, tmp_path: Path) -> None:
-    """Which the command line takes in their place."""
-    run = tmp_path / "run.yaml"
-    run.write_text(f"data: {{files: {rows}}}\nloader: {{batch_size: 3}}\n")
-    for verb in (hr.bench, hr.order):
-        with pytest.raises(hr.InvalidArgumentError, match=rf"hr\.{verb.__name__}\(hr\.load_run\(path\)\)"):
-            verb(run)
-    for call, command in ((hr.advise, "headrace advise"), (hr.check_memory, "headrace check-memory")):
-        with pytest.raises(hr.InvalidArgumentError, match=f"{command} .*run.yaml"):
-            call(run)
-    assert "12 samples in 4 batches" in str(hr.bench(hr.load_run(run)))
 
 
 def test_advice_that_cannot_be_written(rows: Path, tmp_path: Path) -> None:

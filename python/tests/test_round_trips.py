@@ -197,3 +197,97 @@ def test_a_pickle_and_a_run_file_make_the_same_again(files: Files, tmp_path: Pat
     assert again.dataset._native.recipe() == data._native.recipe()
     hr.save_run(again, tmp_path / "again.yaml")
     assert (tmp_path / "again.yaml").read_text() == (tmp_path / "run.yaml").read_text()
+
+
+def saved(data: hr.Dataset, folder: Path, **words: Any) -> hr.Loader:
+    hr.save_run(hr.Loader(data, **{"batch_size": 4, **words}), folder / "run.yaml")
+    return hr.load_run(folder / "run.yaml")
+
+
+def test_an_array_with_a_star_in_its_name_is_one_array(tmp_path: Path) -> None:
+    with h5py.File(tmp_path / "one.h5", "w") as file:
+        file["a*"] = np.arange(10)
+        file["other"] = np.arange(10)
+    data = hr.open(tmp_path / "one.h5")
+    for again in (pickle.loads(pickle.dumps(data)), saved(data, tmp_path).dataset):
+        assert len(again) == 10
+        assert_same(data, again, 0)
+
+
+@pytest.mark.parametrize("dtype", ["bool", "float16", "float32", "float64", "int8", "uint16", "int64", "uint64"])
+def test_columns_of_a_table(tmp_path: Path, dtype: str) -> None:
+    np.savez(tmp_path / "rows.npz", key=np.arange(20) % 5)
+    column = np.array([0, 1, 2, 3, 250]).astype(dtype)
+    data = hr.open(tmp_path / "rows.npz").join({"key": np.arange(5), "value": column}, on="key", fields=["value"])
+    assert_same(data, saved(data, tmp_path).dataset, 0)
+    if dtype in ("float32", "int8"):
+        hr.advise(data, batch_size=4)
+
+
+def test_what_no_run_file_holds_is_refused(tmp_path: Path) -> None:
+    np.save(tmp_path / "many.npy", np.arange(3_000_000, dtype="u1"))
+    data = hr.open(tmp_path / "many.npy")
+    half = data.select(np.random.default_rng(0).random(len(data)) < 0.5)
+    with pytest.raises(hr.InvalidArgumentError, match="a run file is read up to"):
+        saved(half, tmp_path)
+    (tmp_path / "run.yaml").write_text(
+        f"data: {{files: '{tmp_path}/many.npy', select: ['0:99999999999']}}\nloader: {{batch_size: 1}}\n"
+    )
+    with pytest.raises(hr.InvalidArgumentError, match=r"line 1: data.select\[0\]: samples of a selection are below"):
+        hr.load_run(tmp_path / "run.yaml")
+    with pytest.raises(hr.InvalidArgumentError, match=r"save_run takes a Loader, not an object of the class headrace"):
+        hr.save_run(data, tmp_path / "run.yaml")  # type: ignore[arg-type]
+
+
+def test_a_check_of_tokens_is_kept(files: Files, tmp_path: Path) -> None:
+    loader = saved(hr.open_tokens(files.tokens, vocab_size=100, check=True).windows(8), tmp_path)
+    assert "check: true" in (tmp_path / "run.yaml").read_text()
+    again = pickle.loads(pickle.dumps(loader.dataset))
+    assert again._native.recipe() == loader.dataset._native.recipe()
+
+
+def test_short_forms(files: Files, tmp_path: Path) -> None:
+    run = tmp_path / "run.yaml"
+    run.write_text(
+        f"data: {{files: '{files.rows[0]}', fields: [x], map: {{Clip: {{field: x, most: 0.5}}}}}}\n"
+        "loader: {batch_size: 4}\n"
+    )
+    assert_same(hr.load_run(run).dataset, hr.open(files.rows[0], ["x"]).map(T.Clip("x", most=0.5)), 0)
+    run.write_text(
+        f"data: {{files: '{files.volumes[0]}', volume: {{}}, patches: {{shape: 4, stride: 3}}}}\n"
+        "loader: {batch_size: 4}\n"
+    )
+    assert_same(hr.load_run(run).dataset, hr.open_volume(files.volumes[0]).patches((4, 4, 4), stride=3), 0)
+    np.save(tmp_path / "side.npy", np.arange(60))
+    run.write_text(
+        f"data: {{files: '{files.rows[0]}', fields: {{x: x, s: 'L::'}}, companion_files: {{L: [side.npy]}}}}\n"
+        "loader: {batch_size: 4}\n"
+    )
+    assert hr.load_run(run).dataset["s"][5] == 5
+
+
+def test_arguments_replace_what_excludes_them(files: Files, tmp_path: Path) -> None:
+    run = tmp_path / "run.yaml"
+    data = f"data: {{files: ['{files.rows[0]}', '{files.rows[1]}'], fields: [x, y]}}\n"
+
+    def options(loader: str, **words: Any) -> dict[str, Any]:
+        run.write_text(f"{data}loader: {{{loader}}}\n")
+        made = hr.load_run(run, **words)
+        return {name: value for name, value in made._options.items() if value is not None}
+
+    assert options("group_by: file, max_items: 70", max_items=80)["max_items"] == 80
+    assert options("group_by: file, max_items: 70", group_by="file")["max_items"] == 70
+    assert "group_by" not in options("group_by: file, max_items: 70", batch_size=8)
+    assert options("batch_size: 9, drop_last: true", drop_last=False)["tail"] == "partial"
+    assert options("batch_size: 9, drop_last: true", group_by="file").get("tail") is None
+    assert "shuffle_buffer" not in options("batch_size: 9, shuffle: true, shuffle_buffer: 1GiB", shuffle="exact")
+
+
+def test_a_tool_finds_the_files_of_another_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, values in (("one", np.arange(5)), ("two", np.zeros((7, 3), "f4"))):
+        (tmp_path / name).mkdir()
+        np.save(tmp_path / name / "a.npy", values)
+    monkeypatch.chdir(tmp_path / "one")
+    data = hr.open("a.npy")
+    monkeypatch.chdir(tmp_path / "two")
+    assert hr.inspect(data).to_dict() == hr.inspect(tmp_path / "one" / "a.npy").to_dict()

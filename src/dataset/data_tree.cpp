@@ -15,8 +15,8 @@ namespace headrace {
 namespace {
 
 constexpr std::string_view kRecipe = "headrace data set 6";
-constexpr std::uint64_t kMostVerbs = 1000;  // on top of each other in a recipe that is read
-constexpr int kMostDepth = 100;             // data sets within each other
+constexpr std::uint64_t kMostVerbs = 10000;  // on top of each other in a recipe that is read
+constexpr int kMostDepth = 100;              // data sets within each other
 
 /// Counts how deep reading is in data sets of data sets, in this thread.
 class Depth {
@@ -73,8 +73,9 @@ DataTree read_tree(PackedReader& in) {
 }
 
 Opened open_tree(const DataNode& node, const Opening& opening) {
-  const Opened below = node.below ? open_tree(*node.below, opening) : Opened();
-  return node.verb->make(node.options.get(), below, opening);
+  Opened opened;
+  for (const DataNode* const one : nodes_of(node)) opened = one->verb->make(one->options.get(), opened, opening);
+  return opened;
 }
 
 }  // namespace
@@ -215,7 +216,7 @@ std::string Dataset::recipe() const {
 }
 
 Dataset open_recipe(const std::string& recipe) {
-  return resolve(*node_of_recipe(recipe).value());
+  return resolve(*node_of_recipe(recipe).value(), {.progress = {}, .is_again = true});
 }
 
 }  // namespace headrace

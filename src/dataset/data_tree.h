@@ -30,6 +30,7 @@ Dataset rows_of(const Opened& opened);
 /// What opening takes besides the tree. It may be empty.
 struct Opening {
   std::function<bool(std::uint64_t files_open, std::uint64_t files)> progress = {};
+  bool is_again = false;  ///< The same was opened before: what was checked then is not checked once more.
 };
 
 /// A verb: what it takes, and what it does. A struct of options for each, whose members its spec lists.

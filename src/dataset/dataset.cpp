@@ -43,6 +43,7 @@ FilesNode files_node(const Dataset& data, const std::vector<std::uint32_t>& axes
     else
       node.options.broadcast.push_back({field.name, field.path, axes[f]});
   }
+  node.options.patterns = std::ranges::none_of(node.options.fields, &has_star);
   node.options.companion_files = data.companion_files();
   for (auto& [text, paths] : node.options.companion_files) std::ranges::transform(paths, paths.begin(), absolute);
   return node;

@@ -171,7 +171,7 @@ Status ValueCodec<RowSetPointer>::read(const Value& value, const At& at, const B
   for (std::size_t i = 0; i < list->size(); ++i) {
     const At here{&at, fmt::format("[{}]", i)};
     HEADRACE_ASSIGN(const Stretch stretch, read_stretch((*list)[i], here));
-    constexpr std::uint64_t kMostRows = std::uint64_t{1} << 36;  // a bitmap of more has no place in memory
+    constexpr std::uint64_t kMostRows = std::uint64_t{1} << 32;  // half a GiB as a bitmap
     if (stretch.end > kMostRows)
       return refused((*list)[i], here, fmt::format("samples of a selection are below {}", kMostRows));
     if (!add_stretch(runs, stretch))

@@ -89,6 +89,7 @@ Dataset open_list_samples(const std::vector<std::string>& paths, const OpenOptio
   for (const FileEntry& file : values.files()) node.paths.push_back(std::filesystem::absolute(file.path).string());
   for (const std::vector<FieldChoice>* const fields : {&of_values.fields, &of_rows.targets})
     node.options.fields.insert(node.options.fields.end(), fields->begin(), fields->end());
+  node.options.patterns = std::ranges::none_of(node.options.fields, &has_star);
   node.options.companion_files = options.companion_files;
   if (beside)
     for (auto& [text, files] : beside->companion_files()) node.options.companion_files[text] = files;

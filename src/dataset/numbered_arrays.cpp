@@ -98,9 +98,9 @@ FilesNode files_node(const std::vector<std::string>& files, const OpenOptions& o
 }  // namespace
 
 bool has_numbered_arrays(const OpenOptions& options) {
-  return std::ranges::any_of(options.fields, [](const FieldChoice& field) {
-    return path_of(field).find('*') != std::string::npos && !divide_path(path_of(field));
-  });
+  return options.patterns && std::ranges::any_of(options.fields, [](const FieldChoice& field) {
+           return path_of(field).find('*') != std::string::npos && !divide_path(path_of(field));
+         });
 }
 
 Dataset open_numbered_arrays(const std::vector<std::string>& paths, const OpenOptions& options,

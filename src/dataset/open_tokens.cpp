@@ -178,9 +178,13 @@ std::string Tokens::describe() const {
 }
 
 Tokens open_tokens(const std::vector<std::string>& paths, const TokenOptions& options) {
+  return open_tokens_again(paths, options, options);
+}
+
+Tokens open_tokens_again(const std::vector<std::string>& paths, const TokenOptions& said, const TokenOptions& options) {
   const std::vector<std::string> found = token_paths(paths).value();
   std::vector<TokenFile> files = open_files(found, options).value();
-  TokensNode node{{}, {.dtype = options.dtype, .vocab_size = options.vocab_size}};
+  TokensNode node{{}, {.dtype = said.dtype, .vocab_size = said.vocab_size, .check = said.check}};
   for (const std::string& path : found) node.paths.push_back(std::filesystem::absolute(path).string());
   Dataset rows = open_rows(files, node);
   return Tokens(std::make_shared<const Tokens::Impl>(Tokens::Impl{std::move(rows), std::move(files)}));

@@ -14,7 +14,7 @@ namespace headrace {
 namespace {
 
 using FieldNames = ValueCodec<std::vector<std::string>, OneOrMany<>>;
-constexpr std::string_view kField = "field", kFields = "fields", kDtype = "dtype", kValues = "values";
+constexpr std::string_view kField = "field", kFields = "fields", kDtype = "dtype", kValues = "values", kBits = "bits";
 
 bool all_are(const ValueList& list, auto is) {
   return std::ranges::all_of(list, is);
@@ -28,67 +28,84 @@ bool is_beyond_floats(const ValueList& list) {
   });
 }
 
-/// {dtype: float32, values: [1, 2]}: a column of a table.
+/// Types whose numbers are written as their bits: no value of a file is one of them.
+bool is_written_as_bits(const DType& dtype) {
+  return dtype.kind == DType::Kind::kBool || (dtype.kind == DType::Kind::kFloat && dtype.itemsize < 4);
+}
+
+/// Return the type of that name; null: no column has it.
+const DType* type_of_column(std::string_view name) {
+  using Kind = DType::Kind;
+  static const std::vector<DType> types{{Kind::kBool, 1}, {Kind::kInt, 1},   {Kind::kInt, 2},   {Kind::kInt, 4},
+                                        {Kind::kInt, 8},  {Kind::kUInt, 1},  {Kind::kUInt, 2},  {Kind::kUInt, 4},
+                                        {Kind::kUInt, 8}, {Kind::kFloat, 2}, {Kind::kFloat, 4}, {Kind::kFloat, 8}};
+  const auto found = std::ranges::find_if(types, [&](const DType& one) { return one.name() == name; });
+  return found == types.end() ? nullptr : &*found;
+}
+
+/// {dtype: float32, values: [1, 2]}: a column of a table; {dtype: float16, bits: [15360]} of float16 and bool.
 Status read_column(const Value& value, const At& at, NumberColumn& to) {
   if (const auto* const column = std::get_if<NumberColumn>(&value.is)) return to = *column, Status();
   const ValueMap* const map = value.map();
   const std::string expected = "a column of numbers, {dtype: float32, values: […]}";
   if (!map) return unexpected(value, at, expected);
-  HEADRACE_TRY(check_keys(*map, at, {std::string(kDtype), std::string(kValues)}));
+  HEADRACE_TRY(check_keys(*map, at, {std::string(kDtype), std::string(kValues), std::string(kBits)}));
   std::string name;
   const ValueList* values = nullptr;
+  bool are_bits = false;
   for (const ValueEntry& entry : *map) {
-    if (entry.key == kDtype) HEADRACE_TRY(ValueCodec<std::string>::read(entry.value, At{&at, entry.key}, {}, name));
-    if (entry.key == kValues) values = entry.value.list();
+    if (entry.key == kDtype) {
+      HEADRACE_TRY(ValueCodec<std::string>::read(entry.value, At{&at, entry.key}, {}, name));
+      continue;
+    }
+    if (values) return unexpected(value, at, expected);
+    are_bits = entry.key == kBits;
+    values = entry.value.list();
   }
-  if (name.empty() || !values) return unexpected(value, at, expected);
-  const bool is_float = name.starts_with("float");
-  std::string bytes;
-  DType dtype;
-  dtype.kind = is_float ? DType::Kind::kFloat : name.starts_with('u') ? DType::Kind::kUInt : DType::Kind::kInt;
-  const auto bits = name.substr(std::min(name.find_first_of("0123456789"), name.size()));
-  dtype.itemsize = bits == "64" ? 8 : bits == "32" ? 4 : bits == "16" ? 2 : bits == "8" ? 1 : 0;
-  if (dtype.itemsize == 0 || dtype.name() != name || (is_float && dtype.itemsize < 4))
+  const DType* const dtype = type_of_column(name);
+  if (!dtype)
     return refused(value, at, fmt::format("'{}' is no type of a column", name), "Such as float32, float64 or int64.");
+  if (!values || are_bits != is_written_as_bits(*dtype)) return unexpected(value, at, expected);
+  std::string bytes;
   for (std::size_t i = 0; i < values->size(); ++i) {
-    const At here{&at, fmt::format("{}[{}]", kValues, i)};
-    std::uint64_t bits_of_one = 0;
-    if (is_float) {
+    const At here{&at, fmt::format("[{}]", i)};
+    std::uint64_t bits = 0;
+    if (dtype->kind == DType::Kind::kFloat && !are_bits) {
       double number = 0;
       HEADRACE_TRY(ValueCodec<double>::read((*values)[i], here, {}, number));
-      bits_of_one = dtype.itemsize == 8 ? std::bit_cast<std::uint64_t>(number)
-                                        : std::bit_cast<std::uint32_t>(static_cast<float>(number));
+      bits = dtype->itemsize == 8 ? std::bit_cast<std::uint64_t>(number)
+                                  : std::bit_cast<std::uint32_t>(static_cast<float>(number));
     } else {
       WholeNumber number;
       HEADRACE_TRY(ValueCodec<WholeNumber>::read((*values)[i], here, {}, number));
-      bits_of_one = number.bits();
+      bits = number.bits();
     }
-    for (std::uint32_t byte = 0; byte < dtype.itemsize; ++byte)
-      bytes.push_back(static_cast<char>(bits_of_one >> 8 * byte));
+    for (std::uint32_t byte = 0; byte < dtype->itemsize; ++byte) bytes.push_back(static_cast<char>(bits >> 8 * byte));
   }
-  to = NumberColumn(dtype, std::as_bytes(std::span(bytes)));
+  to = NumberColumn(*dtype, std::as_bytes(std::span(bytes)));
   return {};
 }
 
 Value column_value(const NumberColumn& column) {
+  const DType& dtype = column.dtype();
+  const bool as_bits = is_written_as_bits(dtype);
   ValueList values;
-  const std::size_t itemsize = column.dtype().itemsize;
   for (std::size_t i = 0; i < column.size(); ++i) {
     std::uint64_t bits = 0;
-    std::memcpy(&bits, column.bytes().data() + i * itemsize, itemsize);
-    if (column.dtype().kind == DType::Kind::kFloat) {
-      values.push_back({itemsize == 8 ? std::bit_cast<double>(bits)
-                                      : double{std::bit_cast<float>(static_cast<std::uint32_t>(bits))}});
-    } else if (column.dtype().kind == DType::Kind::kUInt) {
+    std::memcpy(&bits, column.bytes().data() + i * dtype.itemsize, dtype.itemsize);
+    if (as_bits || dtype.kind == DType::Kind::kUInt) {
       values.push_back({WholeNumber(bits)});
+    } else if (dtype.kind == DType::Kind::kFloat) {
+      values.push_back({dtype.itemsize == 8 ? std::bit_cast<double>(bits)
+                                            : double{std::bit_cast<float>(static_cast<std::uint32_t>(bits))}});
     } else {
-      const unsigned unused = 64 - 8 * static_cast<unsigned>(itemsize);
+      const unsigned unused = 64 - 8 * static_cast<unsigned>(dtype.itemsize);
       values.push_back({WholeNumber(static_cast<std::int64_t>(bits << unused) >> unused)});
     }
   }
   ValueMap map;
-  map.push_back({std::string(kDtype), {column.dtype().name()}, 0});
-  map.push_back({std::string(kValues), {std::move(values)}, 0});
+  map.push_back({std::string(kDtype), {dtype.name()}, 0});
+  map.push_back({std::string(as_bits ? kBits : kValues), {std::move(values)}, 0});
   return {std::move(map)};
 }
 
@@ -143,7 +160,7 @@ std::vector<NumberColumn> unpack_columns(PackedReader& in) {
     dtype.kind = static_cast<DType::Kind>(in.number_up_to(static_cast<std::uint64_t>(DType::Kind::kFloat)));
     dtype.itemsize = static_cast<std::uint32_t>(in.number_up_to(8));
     const std::string_view bytes = in.text();
-    if (dtype.itemsize == 0 || bytes.size() % dtype.itemsize != 0) in.fail();
+    if (!type_of_column(dtype.name()) || bytes.size() % dtype.itemsize != 0) in.fail();
     if (in.ok()) columns.emplace_back(dtype, std::as_bytes(std::span(bytes)));
   }
   return columns;

@@ -14,6 +14,7 @@ namespace headrace {
 namespace {
 
 using S = LoaderSettings;
+using O = LoaderOptions;
 constexpr std::uint64_t kMostThreads = 4096;
 constexpr std::uint64_t kMostRows = std::numeric_limits<std::uint32_t>::max();
 constexpr std::array<const char*, 2> kFrameworks{"numpy", "torch"}, kBatchFormats{"dict", "tuple"};
@@ -21,23 +22,17 @@ constexpr std::array<const char*, 1> kOnError{"raise"};
 /// On the way to a device: two are copied while the next is filled.
 constexpr std::uint32_t kStagedBatches = 3;
 
-/// A member of the engine's options.
-#define HEADRACE_OPTION(NAME, ...)    \
-  member_in < S, [](S & s) -> auto& { \
-    return s.options.NAME;            \
-  }                                   \
-  __VA_OPT__(, ) __VA_ARGS__ >
-
 Spec make_list() {
   return Spec::of<S>(
       "loader", "How samples are delivered.",
-      {HEADRACE_OPTION(batch_size)("batch_size", "Samples per batch, on each rank; or give global_batch_size")
+      {member_of<&S::options, &O::batch_size>("batch_size",
+                                              "Samples per batch, on each rank; or give global_batch_size")
            .at_least(1),
-       HEADRACE_OPTION(shuffle)(
+       member_of<&S::options, &O::shuffle>(
            "shuffle",
            "Order: true or block (mixed well, each block decoded once), exact (one permutation of all rows), or false")
            .else_("false"),
-       HEADRACE_OPTION(shuffle_buffer)(
+       member_of<&S::options, &O::shuffle_buffer>(
            "shuffle_buffer", "How much data the block shuffle mixes at a time; default: from the data and the batch"),
        member<&S::sampler>("sampler", "Custom order: weights, balanced classes, or an iterable of row numbers")
            .takes("Weighted, Balanced, or an iterable of row numbers")
@@ -46,7 +41,7 @@ Spec make_list() {
            "batch_sampler", "Custom order, batch by batch, each of its own size; it is the rank's own, as in torch")
            .takes("an iterable of lists of row numbers")
            .code_only(),
-       HEADRACE_OPTION(by_tokens, AsBudget)(
+       member_of<&S::options, &O::by_tokens, AsBudget>(
            "batch", "Batches of as many samples as a budget of rows holds, for ragged samples, instead of batch_size"),
        member<&S::group_by, AsName>(
            "group_by",
@@ -61,26 +56,30 @@ Spec make_list() {
                              "For a sampler that learns from the batches: how many batches ahead it is asked")
            .takes("a whole number of at least 1")
            .code_only(),
-       HEADRACE_OPTION(global_batch_size)("global_batch_size", "Samples per step over all ranks, instead of batch_size")
+       member_of<&S::options, &O::global_batch_size>("global_batch_size",
+                                                     "Samples per step over all ranks, instead of batch_size")
            .at_least(1),
        member<&S::drop_last>("drop_last", "Drop the samples that do not fill the last batch; the same as tail: drop"),
        member<&S::tail>("tail",
                         "Samples that do not fill the last batch: partial (default), drop, or pad (fills it up)")
            .else_("partial"),
-       HEADRACE_OPTION(seed)("seed", "Seed of the order"),
-       HEADRACE_OPTION(rank)("rank", "Data-parallel rank; default: from the launcher's environment variables")
+       member_of<&S::options, &O::seed>("seed", "Seed of the order"),
+       member_of<&S::options, &O::rank>("rank",
+                                        "Data-parallel rank; default: from the launcher's environment variables")
            .takes("a whole number below world_size")
            .cure("Ranks count from 0, and are below world_size."),
-       HEADRACE_OPTION(world_size)("world_size", "Number of data-parallel ranks")
+       member_of<&S::options, &O::world_size>("world_size", "Number of data-parallel ranks")
            .at_least(1)
            .cure("It is the number of processes that share the batches."),
-       HEADRACE_OPTION(memory, AsBytes)("memory",
-                                        "Most memory to use, for example 8GiB; default: 60 % of what is free"),
-       HEADRACE_OPTION(threads)("threads", "Decode threads; default: this process's share of the processors")
+       member_of<&S::options, &O::memory, AsBytes>(
+           "memory", "Most memory to use, for example 8GiB; default: 60 % of what is free"),
+       member_of<&S::options, &O::threads>("threads", "Decode threads; default: this process's share of the processors")
            .at_least(1)
            .at_most(kMostThreads),
-       HEADRACE_OPTION(cache)("cache", "Where decoded data is kept between epochs: auto, none, ram, or a DIRECTORY"),
-       HEADRACE_OPTION(share)("share", "host: processes on this host that load the same data share one cache"),
+       member_of<&S::options, &O::cache>("cache",
+                                         "Where decoded data is kept between epochs: auto, none, ram, or a DIRECTORY"),
+       member_of<&S::options, &O::share>("share",
+                                         "host: processes on this host that load the same data share one cache"),
        member<&S::framework, AsWord<kFrameworks>>("framework", "What a batch's arrays are in Python: numpy, or torch")
            .not_on_command_line(),
        member<&S::device, AsDevice>("device",
@@ -89,15 +88,13 @@ Spec make_list() {
        member<&S::batch_format, AsWord<kBatchFormats>>("batch_format",
                                                        "What a batch is in Python: a dict, or a tuple in field order")
            .not_on_command_line(),
-       HEADRACE_OPTION(layout)(
+       member_of<&S::options, &O::layout>(
            "layout", "Samples of different length: ragged (values and offsets), or padded to the longest of a batch"),
-       HEADRACE_OPTION(fill)("fill", "With layout padded: what samples are filled up with"),
-       HEADRACE_OPTION(provenance)("provenance", "Add the field _rows, which says where each row came from"),
+       member_of<&S::options, &O::fill>("fill", "With layout padded: what samples are filled up with"),
+       member_of<&S::options, &O::provenance>("provenance", "Add the field _rows, which says where each row came from"),
        member<&S::on_error, AsWord<kOnError>>("on_error", "What to do on damaged data: raise").not_on_command_line(),
-       HEADRACE_OPTION(timeout)("timeout", "Longest wait for one batch, in seconds; default: no limit")});
+       member_of<&S::options, &O::timeout>("timeout", "Longest wait for one batch, in seconds; default: no limit")});
 }
-
-#undef HEADRACE_OPTION
 
 }  // namespace
 

@@ -36,8 +36,7 @@ Status ValueCodec<std::uint64_t, AsBytes>::read(const Value& value, const At& at
                                                 std::uint64_t& to) {
   const Value meant = resolved(value);
   if (const std::string* const text = meant.text()) {
-    if (std::ranges::any_of(*text, [](char c) { return static_cast<unsigned char>(c) < 0x20; }))
-      return unexpected(value, at, words(bounds));
+    if (text->find('\0') != std::string::npos) return unexpected(value, at, words(bounds));
     try {
       to = parse_bytes(*text);
     } catch (const Error& error) {

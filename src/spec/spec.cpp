@@ -78,11 +78,14 @@ Status Spec::check_rule(const Value& value, const At& at, void* object) const {
 }
 
 Status Spec::read(const Value& value, const At& at, void* to) const {
-  if (const ValueMap* const map = value.map()) {
+  const auto bare = std::ranges::find(members_, true, &Member::is_bare);
+  const ValueMap* const map = value.map();
+  const bool names_none = map && !map->empty() &&
+                          std::ranges::none_of(*map, [&](const ValueEntry& one) { return find(one.key) != nullptr; });
+  if (map && !(names_none && bare != members_.end() && bare->is_bare_map)) {
     HEADRACE_TRY(check_keys(*map, at, names()));
     return read_known(value, at, to);
   }
-  const auto bare = std::ranges::find(members_, true, &Member::is_bare);
   if (bare == members_.end()) return unexpected(value, at, "a map of keys and values");
   HEADRACE_TRY(read_member(*bare, value, at, to));
   return check_rule(value, at, to);

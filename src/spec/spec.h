@@ -41,12 +41,14 @@ struct Member {
   std::string_view hint = {};       ///< What to do where a value is refused that says nothing itself.
   bool is_required = false;
   bool is_bare = false;            ///< The struct may be written as this member alone: `windows: 1024`.
+  bool is_bare_map = false;        ///< So it may where that is a map, which then has none of the members' names.
   bool is_recipe_only = false;     ///< Found out, not said: part of recipes alone.
   bool is_code_only = false;       ///< An object of the program: an argument in Python alone.
   bool is_on_command_line = true;  ///< An option of commands.
 
   Member&& required() && { return is_required = true, std::move(*this); }
   Member&& bare() && { return is_bare = true, std::move(*this); }
+  Member&& bare_map() && { return is_bare = is_bare_map = true, std::move(*this); }
   Member&& recipe_only() && { return is_recipe_only = true, std::move(*this); }
   Member&& code_only() && { return is_code_only = true, is_on_command_line = false, std::move(*this); }
   Member&& not_on_command_line() && { return is_on_command_line = false, std::move(*this); }
@@ -132,11 +134,12 @@ Member member(std::string_view name, std::string_view doc) {
           [](void* object) -> void* { return &P::in(*static_cast<typename P::Struct*>(object)); }};
 }
 
-/// List what a function finds in a struct: a member of a member.
-template <class S, auto In, class Form = Plain>
-Member member_in(std::string_view name, std::string_view doc) {
-  using Type = std::remove_reference_t<decltype(In(std::declval<S&>()))>;
-  return {name, doc, &value_type<Type, Form>, [](void* object) -> void* { return &In(*static_cast<S*>(object)); }};
+/// List a member of a struct that is a member of another.
+template <auto Outer, auto Inner, class Form = Plain>
+Member member_of(std::string_view name, std::string_view doc) {
+  using S = typename PlaceOf<Outer>::Struct;
+  return {name, doc, &value_type<typename PlaceOf<Inner>::Type, Form>,
+          [](void* object) -> void* { return &PlaceOf<Inner>::in(PlaceOf<Outer>::in(*static_cast<S*>(object))); }};
 }
 
 template <class S>

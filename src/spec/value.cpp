@@ -77,6 +77,8 @@ std::string real_text(double number) {
   if (std::isnan(number)) return ".nan";
   if (std::isinf(number)) return number < 0 ? "-.inf" : ".inf";
   std::string text = fmt::format("{}", number);
+  if (const std::size_t e = text.find('e'); e != std::string::npos && text.find('.') == std::string::npos)
+    return text.insert(e, ".0");  // 1.0e+22: YAML 1.1 takes 1e+22 for text
   return text.find_first_not_of("-0123456789") == std::string::npos ? text + ".0" : text;  // 2.0 stays a real number
 }
 

@@ -174,9 +174,13 @@ struct ValueCodec<std::vector<T>> : ListCodec<T, Plain, false> {};
 template <class T, class Item>
 struct ValueCodec<std::vector<T>, OneOrMany<Item>> : ListCodec<T, Item, true> {};
 
-template <class T>
-struct ValueCodec<std::map<std::string, T>> {
-  using Inner = ValueCodec<T>;
+/// Form of a map: that of its values.
+template <class Item>
+struct MapOf {};
+
+template <class T, class Item>
+struct ValueCodec<std::map<std::string, T>, MapOf<Item>> {
+  using Inner = ValueCodec<T, Item>;
   static std::string words(const Bounds& bounds) { return "a map, each value " + Inner::words(bounds); }
   static Status read(const Value& value, const At& at, const Bounds& bounds, std::map<std::string, T>& to) {
     to.clear();
@@ -207,6 +211,9 @@ struct ValueCodec<std::map<std::string, T>> {
     }
   }
 };
+
+template <class T>
+struct ValueCodec<std::map<std::string, T>> : ValueCodec<std::map<std::string, T>, MapOf<Plain>> {};
 
 template <Described S>
 struct ValueCodec<S> {

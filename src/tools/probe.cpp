@@ -30,13 +30,12 @@ struct ProbeSlot {
 };
 
 /// At most `count` of them, and fewer where fresh memory is slow to come (virtual machines), one at least.
-Result<std::vector<ProbeSlot>> make_slots(const std::vector<StoredColumn>& fields, std::uint64_t rows,
-                                          std::uint64_t count) {
+Result<std::vector<ProbeSlot>> make_slots(const std::vector<Field>& fields, std::uint64_t rows, std::uint64_t count) {
   std::vector<ProbeSlot> slots;
   const std::uint64_t limit = now_ns() + static_cast<std::uint64_t>(kSlotSeconds * 1e9);
   while (slots.size() < count && (slots.empty() || now_ns() < limit)) {
     ProbeSlot& slot = slots.emplace_back();
-    for (const StoredColumn& field : fields) {
+    for (const Field& field : fields) {
       HEADRACE_ASSIGN(PageBuffer buffer, PageBuffer::allocate(std::max<std::uint64_t>(rows * field.row_bytes(), 1)));
       std::fill(buffer.bytes().begin(), buffer.bytes().end(), std::byte{1});  // its pages are there from now on
       slot.fields.push_back(buffer.data());
@@ -172,7 +171,7 @@ Result<ServingRate> serve_for(std::vector<std::unique_ptr<Server>>& servers, std
 }
 
 /// Random rows of `from` to batches: what a later epoch does when all data is kept.
-Result<double> gather_rate(const std::vector<StoredColumn>& fields, const ProbeSlot& from, std::uint64_t rows,
+Result<double> gather_rate(const std::vector<Field>& fields, const ProbeSlot& from, std::uint64_t rows,
                            std::span<const ProbeSlot> slots, std::uint64_t slot_rows, std::uint32_t threads,
                            double seconds) {
   std::vector<double> rates(threads);
@@ -234,7 +233,7 @@ Result<Probe> probe_serving(const Source& source, const EnginePlan& plan, std::u
   const std::uint64_t slot_rows = std::max<std::uint64_t>(plan.slot_rows(), threads);  // one for each of them
   const std::uint64_t wanted = std::min({std::max<std::uint64_t>(plan.window_slots(), 1), kSlotsEach * threads,
                                          std::max<std::uint64_t>(plan.budget_bytes / 8 / plan.slot_bytes, 1)});
-  HEADRACE_ASSIGN(const std::vector<ProbeSlot> slots, make_slots(*source.columns, slot_rows, wanted));
+  HEADRACE_ASSIGN(const std::vector<ProbeSlot> slots, make_slots(*source.fields, slot_rows, wanted));
   ResidentArrays resident;
   // Chunks that serve many blocks: with room for all they are decoded once, with less a shuffled order misses mostly.
   const bool all_kept = plan.side_chunks_bytes >= straddling_need(source, layout).bytes;
@@ -256,13 +255,13 @@ Result<Probe> probe_serving(const Source& source, const EnginePlan& plan, std::u
   const std::uint64_t kept_rows = std::clamp<std::uint64_t>(
       kGatherBytes / std::max<std::uint64_t>(source.row_bytes(), 1), 1, layout.table->num_rows());
   const std::uint64_t fresh = now_ns();
-  HEADRACE_ASSIGN(const std::vector<ProbeSlot> kept, make_slots(*source.columns, kept_rows, 1));
+  HEADRACE_ASSIGN(const std::vector<ProbeSlot> kept, make_slots(*source.fields, kept_rows, 1));
   probe.touch_bytes_per_s =
       static_cast<double>(kept_rows * source.row_bytes()) * 1e9 / static_cast<double>(now_ns() - fresh + 1);
   HEADRACE_ASSIGN(probe.gather_one_rows_per_s,
-                  gather_rate(*source.columns, kept[0], kept_rows, slots, slot_rows, 1, effort * kGatherSeconds));
+                  gather_rate(*source.fields, kept[0], kept_rows, slots, slot_rows, 1, effort * kGatherSeconds));
   HEADRACE_ASSIGN(probe.gather_rows_per_s,
-                  gather_rate(*source.columns, kept[0], kept_rows, slots, slot_rows, threads, effort * kGatherSeconds));
+                  gather_rate(*source.fields, kept[0], kept_rows, slots, slot_rows, threads, effort * kGatherSeconds));
   probe.seconds = static_cast<double>(now_ns() - start) * 1e-9;
   return probe;
 }

@@ -28,7 +28,7 @@ std::string run_file_text(const RunConfig& run, const std::set<std::string>* com
   if (out.size() > kMaxYamlBytes)
     throw Error(ErrorCode::kInvalidArgument, fmt::format("the run file would have {}, and {} are read of one",
                                                          format_bytes(out.size()), format_bytes(kMaxYamlBytes)))
-        .with_hint("Say selected samples by split(), which takes one line, or save the loader of all samples.");
+        .with_hint("Say selected samples by split(), which takes one line; join large tables after load_run().");
   return out;
 }
 

@@ -99,6 +99,26 @@ class ValueBuilder : public YAML::EventHandler {
 constexpr std::size_t kLineWidth = 90;  // characters of a value that goes on one line
 constexpr std::size_t kShortText = 20;  // characters of a text that shares its line with others
 
+/// Count a value and all in it, as the reader does; keys too.
+std::size_t count_values(const Value& value) {
+  std::size_t count = 1;
+  if (const ValueList* const list = value.list())
+    for (const Value& one : *list) count += count_values(one);
+  if (const ValueMap* const map = value.map())
+    for (const ValueEntry& one : *map) count += 1 + count_values(one.value);
+  return count;
+}
+
+/// True if a key is longer than YAML's readers take.
+bool has_long_key(const Value& value) {
+  constexpr std::size_t kMostKeyBytes = 500;  // 1024 characters, some of which are written as six
+  if (const ValueList* const list = value.list()) return std::ranges::any_of(*list, has_long_key);
+  const ValueMap* const map = value.map();
+  return map && std::ranges::any_of(*map, [](const ValueEntry& one) {
+           return flow_text({one.key}).size() > kMostKeyBytes || has_long_key(one.value);
+         });
+}
+
 bool is_utf8_throughout(const Value& value) {
   if (const std::string* const text = value.text()) return is_utf8(*text);
   if (const ValueList* const list = value.list()) return std::ranges::all_of(*list, is_utf8_throughout);
@@ -169,7 +189,13 @@ Result<Value> parse_yaml(const std::string& text) {
 Result<std::string> yaml_text(const std::string& key, const Value& value, std::size_t indent) {
   if (!is_utf8_throughout(value))
     return std::move(refuse(0, fmt::format("{} has a text that is not UTF-8, which a run file cannot hold", key))
-                         .with_hint("Give the file a name in UTF-8, or name it by a glob."));
+                         .with_hint("Give the file a name in UTF-8."));
+  if (const std::size_t values = count_values(value); values > kMaxValues / 2)
+    return std::move(
+        refuse(0, fmt::format("{} would have {} values, and a run file is read up to {}", key, values, kMaxValues / 2))
+            .with_hint("Say selected samples by split(), which takes one line; join large tables after "
+                       "load_run()."));
+  if (has_long_key(value)) return refuse(0, fmt::format("{} has a name that is too long for a run file", key));
   return lines_of(key, value, indent);
 }
 

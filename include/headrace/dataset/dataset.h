@@ -98,6 +98,8 @@ struct OpenOptions {
   std::vector<BroadcastChoice> broadcast = {};
   /// What is done where a row of a nullable column has no value (Parquet).
   Nulls nulls = Nulls::kError;
+  /// A '*' in the path of a field stands for the names of arrays, one for each sample; false: it is a character of it.
+  bool patterns = true;
 };
 
 /// How a field is stored, for people and for `inspect`. It describes the first file; see `uniform`.

@@ -72,7 +72,7 @@ struct PatchContext {
 
 /// Which boxes are the samples of patches(). Exactly one of `samples_per_epoch` and `stride` is given.
 struct PatchOptions {
-  std::vector<std::uint64_t> shape;  ///< Voxels along each axis.
+  std::vector<std::uint64_t> shape;  ///< Voxels along each axis; one number is for all axes, here and in `stride`.
   /// Draw so many patches in each epoch: every possible start of every volume is equally likely, for each by itself.
   std::optional<std::uint64_t> samples_per_epoch = {};
   /// Voxels from the start of a patch to the start of the next, along each axis; empty: patches are drawn.

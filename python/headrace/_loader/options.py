@@ -91,7 +91,8 @@ def resolve(
                 "lookahead= is for a sampler of your own, and none is given",
                 "Give sampler=, an iterable of row numbers, or leave lookahead= out.",
             )
-    _check_later_features(on_error)
+    if on_error is not None:
+        _check_later_features(on_error)
     words: Words = {
         "batch_size": batch_size,
         "global_batch_size": global_batch_size,
@@ -109,12 +110,12 @@ def resolve(
         "fill": fill,
         "provenance": provenance,
         "memory": memory,
-        "cache": _cache(cache),
+        "cache": None if cache is None else _cache(cache),
         "share": share,
         "threads": threads,
         "timeout": timeout or None,  # 0: no limit, as in torch
-        "framework": _framework(framework),
-        "device": _device(device, framework),
+        "framework": None if framework is None else _framework(framework),
+        "device": None if device is None else _device(device, framework),
         "batch_format": batch_format,
     }
     # The engine's list and rules say what a value may be and what contradicts what, as for run files and in C++.

@@ -127,13 +127,13 @@ def _instead_of_path(value: Any) -> str | None:
         return None
     if hasattr(value, "state_dict"):
         return (
-            "hr.bench, hr.order and hr.replay take a Loader, and hr.check_memory its data set: loader.dataset. For "
-            "others give the paths: [file.path for file in loader.dataset.files]."
+            "hr.bench, order, advise, check_memory, replay and inspect take a Loader. For others give the paths: "
+            "[file.path for file in loader.dataset.files]."
         )
     if hasattr(value, "sample_bytes"):
         return (
-            "It is open already: hr.check_memory and hr.Loader take it, and hr.bench, hr.order and hr.replay a Loader "
-            "of it. For others give the paths: [file.path for file in dataset.files]."
+            "It is open already: hr.Loader takes it, and hr.bench, order, advise, check_memory, replay and inspect. "
+            "For others give the paths: [file.path for file in dataset.files]."
         )
     return "Give the paths that it was made from."
 

@@ -82,37 +82,26 @@ const Spec& spec_of(const SampleBy*) {
 
 const Spec& spec_of(const FilesNode*) {
   using N = FilesNode;
+  using O = OpenOptions;
   static const Spec spec =
       Spec::of<N>(
           "files", "Files whose rows are samples.",
           {member<&N::paths, AsPaths>("files", "Paths and globs of the files.").required(),
-           member_in<N, [](N& n) -> auto& { return n.options.fields;
-}
-> ("fields", "Which arrays make up a sample."), member_in < N, [](N& n) -> auto& {
-  return n.options.sample_axes;
-}
-> ("sample_axes", "How many leading axes count samples.").at_least(1).at_most(kMostSampleAxes), member_in < N,
-    [](N& n) -> auto& {
-  return n.options.nulls;
-}
-> ("nulls", "What is done where a row of a Parquet column has no value."), member_in < N, [](N& n) -> auto& {
-  return n.options.broadcast;
-}
-> ("broadcast", "Fields with one value for many samples of sample_axes."), member_in < N, [](N& n) -> auto& {
-  return n.options.sample_by;
-}
-> ("sample_by", "What makes a sample where it is not a row."), member_in < N, [](N& n) -> auto& {
-  return n.options.targets;
-}
-> ("targets", "Fields with one row for each sample."), member_in < N, [](N& n) -> auto& {
-  return n.options.companion_files;
-}
-> ("companion_files", "What FILES of a \"FILES::PATH\" stands for, where that is several files.")
-}  // namespace headrace
-)
+           member_of<&N::options, &O::fields>("fields", "Which arrays make up a sample."),
+           member_of<&N::options, &O::sample_axes>("sample_axes", "How many leading axes count samples.")
+               .at_least(1)
+               .at_most(kMostSampleAxes),
+           member_of<&N::options, &O::nulls>("nulls", "What is done where a row of a Parquet column has no value."),
+           member_of<&N::options, &O::broadcast>("broadcast", "Fields with one value for many samples of sample_axes."),
+           member_of<&N::options, &O::sample_by>("sample_by", "What makes a sample where it is not a row."),
+           member_of<&N::options, &O::targets>("targets", "Fields with one row for each sample."),
+           member_of<&N::options, &O::companion_files, MapOf<AsPaths>>(
+               "companion_files", "What FILES of a \"FILES::PATH\" stands for, where that is several files."),
+           member_of<&N::options, &O::patterns>("patterns",
+                                                "A * in the path of a field stands for the names of arrays.")})
           .rule(&complete_files)
           .before_writing(&shorten_files);
-return spec;
+  return spec;
 }
 
 const Verb& files_verb() {

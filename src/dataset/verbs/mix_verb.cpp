@@ -34,21 +34,14 @@ const Spec& spec_of(const MixNode::Part*) {
 
 const Spec& spec_of(const MixNode*) {
   using M = MixNode;
+  using O = MixOptions;
   static const Spec spec = Spec::of<M>(
       "mix", "Several data sets as one, drawn in given proportions.",
       {member<&M::parts, ByKey<&M::Part::name>>("mix", "Name of each part, with weight and data.").required(),
-       member_in<M, [](M& m) -> auto& { return m.options.temperature;
-}
-> ("temperature", "Weights are raised to the power of 1/temperature."), member_in < M, [](M& m) -> auto& {
-  return m.options.stop;
-}
-> ("stop", "An epoch ends when the first part, or every part, has been used up."), member_in < M, [](M& m) -> auto& {
-  return m.options.num_samples;
-}
-> ("num_samples", "Samples of an epoch.").else_("as stop says")
-}  // namespace headrace
-);
-return spec;
+       member_of<&M::options, &O::temperature>("temperature", "Weights are raised to the power of 1/temperature."),
+       member_of<&M::options, &O::stop>("stop", "An epoch ends when the first part, or every part, has been used up."),
+       member_of<&M::options, &O::num_samples>("num_samples", "Samples of an epoch.").else_("as stop says")});
+  return spec;
 }
 
 const Verb& mix_verb() {

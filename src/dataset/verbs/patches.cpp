@@ -79,7 +79,14 @@ void check(const Volumes& volumes, const PatchOptions& options) {
 
 }  // namespace
 
-Dataset patches(const Volumes& volumes, const PatchOptions& options) {
+Dataset patches(const Volumes& volumes, const PatchOptions& given) {
+  PatchOptions options = given;
+  const auto fill_up = [&](std::vector<std::uint64_t>& extents) {  // one number is for all axes
+    if (extents.size() == 1) extents.assign(volumes.shapes()[0].size(), extents[0]);
+  };
+  fill_up(options.shape);
+  fill_up(options.stride);
+  for (PatchContext& one : options.context) fill_up(one.shape);
   check(volumes, options);
   return Dataset(make_samples(patch_maker(options, *volumes.impl().source), volumes.impl().source, nullptr,
                               node_of(options, volumes.impl().node)));

@@ -156,7 +156,7 @@ const Spec& spec_of(const VolumeNode::Arrays*) {
   static const Spec spec =
       Spec::of<A>("volume", "What a volume is.",
                   {member<&A::arrays>("arrays", "Which arrays a volume has.").else_("all of one shape"),
-                   member<&A::companion_files>(
+                   member<&A::companion_files, MapOf<AsPaths>>(
                        "companion_files", "What FILES of a \"FILES::PATH\" stands for, where that is several files.")});
   return spec;
 }

@@ -137,9 +137,11 @@ const Spec& spec_of(const ChooseNode*) {
 }
 
 const Spec& spec_of(const MapNode*) {
-  static const Spec spec = Spec::of<MapNode>(
-      "map", "Samples go through transforms, one after the other.",
-      {member<&MapNode::transforms>("transforms", "The transforms with their settings.").required().bare()});
+  static const Spec spec =
+      Spec::of<MapNode>("map", "Samples go through transforms, one after the other.",
+                        {member<&MapNode::transforms, OneOrMany<>>("transforms", "The transforms with their settings.")
+                             .required()
+                             .bare_map()});
   return spec;
 }
 

@@ -37,7 +37,8 @@ const Verb& tokens_verb() {
       [](const TokensNode& node, const Opened&, const Opening& opening) -> Opened {
         TokenOptions options = node.tokens;
         options.progress = opening.progress;
-        return open_tokens(node.paths, options);
+        options.check = options.check && !opening.is_again;
+        return open_tokens_again(node.paths, node.tokens, options);
       },
       [](const TokensNode& node, const DataNode&) { return counted(node.paths.size(), "file") + " of tokens"; });
   return verb;

@@ -25,6 +25,10 @@ struct FilesNode {
   OpenOptions options;
 };
 const Spec& spec_of(const FilesNode*);
+/// Return true if an array has a '*' in its path, which would stand for others.
+inline bool has_star(const FieldChoice& field) {
+  return field.path.find('*') != std::string::npos;
+}
 
 /// Note where the FILES of each "FILES::PATH" begin, if that is not noted yet: beside `run_file`, or where the program
 /// is. \param known  What is FILES; null: whatever stands before a "::", which does no harm where it is not.
@@ -51,6 +55,8 @@ struct TokensNode {
 };
 const Spec& spec_of(const TokenOptions*);
 const Spec& spec_of(const TokensNode*);
+/// As open_tokens() with `options`; the tree says what was `said` before.
+Tokens open_tokens_again(const std::vector<std::string>& paths, const TokenOptions& said, const TokenOptions& options);
 
 /// Tokens::documents().
 struct DocumentsNode {};
