@@ -235,6 +235,22 @@ def test_what_no_run_file_holds_is_refused(tmp_path: Path) -> None:
     )
     with pytest.raises(hr.InvalidArgumentError, match=r"line 1: data.select\[0\]: samples of a selection are below"):
         hr.load_run(tmp_path / "run.yaml")
+    (tmp_path / "run.yaml").write_text(
+        f"data: {{files: '{tmp_path}/many.npy', select: ['5:9:18446744073709551615', 20]}}\nloader: {{batch_size: 1}}\n"
+    )
+    assert hr.load_run(tmp_path / "run.yaml").dataset.selected_rows.tolist() == [5, 20]
+    for rows, said in (
+        ("'0:4294967296:2'", r"data.select\[0\]: more than 67108864 samples that lie apart"),
+        ("3, '2:9'", r"data.select\[1\]: samples must ascend: 2 comes after 3"),
+        ("'0:9:3', 6", r"data.select\[1\]: samples must ascend: 6 comes after 6"),
+        ("'9:9'", r"data.select\[0\] must be a sample number, or a run"),
+        ("'0:9:0'", r"data.select\[0\] must be a sample number, or a run"),
+    ):
+        (tmp_path / "run.yaml").write_text(
+            f"data: {{files: '{tmp_path}/many.npy', select: [{rows}]}}\nloader: {{batch_size: 1}}\n"
+        )
+        with pytest.raises(hr.InvalidArgumentError, match=said):
+            hr.load_run(tmp_path / "run.yaml")
     with pytest.raises(hr.InvalidArgumentError, match=r"save_run takes a Loader, not an object of the class headrace"):
         hr.save_run(data, tmp_path / "run.yaml")  # type: ignore[arg-type]
 

@@ -57,6 +57,8 @@ std::vector<ChosenRun> runs_of(const RowSet& rows) {
 /// Rows [first, end), each `step`-th.
 struct Stretch {
   std::uint64_t first = 0, end = 0, step = 1;
+  /// Return how many runs of rows that follow each other it is.
+  [[nodiscard]] std::uint64_t num_runs() const { return step == 1 ? 1 : (end - first - 1) / step + 1; }
 };
 
 /// "3", "10:20", "10:20:2", or a number.
@@ -82,18 +84,19 @@ Result<Stretch> read_stretch(const Value& value, const At& at) {
   return run;
 }
 
-/// Add rows that come after all of `runs`. False: they do not.
-bool add_stretch(std::vector<ChosenRun>& runs, const Stretch& stretch) {
-  if (!runs.empty() && stretch.first < runs.back().second) return false;
-  const std::uint64_t each = stretch.step == 1 ? stretch.end - stretch.first : 1;
-  for (std::uint64_t row = stretch.first; row < stretch.end; row += stretch.step == 1 ? each : stretch.step) {
-    if (!runs.empty() && runs.back().second == row)
-      runs.back().second = row + each;
+/// Add rows that come after all of `runs`.
+void add_stretch(std::vector<ChosenRun>& runs, const Stretch& stretch) {
+  const auto add = [&](std::uint64_t first, std::uint64_t end) {
+    if (!runs.empty() && runs.back().second == first)
+      runs.back().second = end;
     else
-      runs.emplace_back(row, row + each);
-    if (stretch.end - row <= stretch.step) break;
+      runs.emplace_back(first, end);
+  };
+  if (stretch.step == 1) return add(stretch.first, stretch.end);
+  for (std::uint64_t i = 0; i < stretch.num_runs(); ++i) {
+    const std::uint64_t row = stretch.first + i * stretch.step;
+    add(row, row + 1);
   }
-  return true;
 }
 
 }  // namespace
@@ -174,9 +177,13 @@ Status ValueCodec<RowSetPointer>::read(const Value& value, const At& at, const B
     constexpr std::uint64_t kMostRows = std::uint64_t{1} << 32;  // half a GiB as a bitmap
     if (stretch.end > kMostRows)
       return refused((*list)[i], here, fmt::format("samples of a selection are below {}", kMostRows));
-    if (!add_stretch(runs, stretch))
+    if (!runs.empty() && stretch.first < runs.back().second)
       return refused((*list)[i], here,
                      fmt::format("samples must ascend: {} comes after {}", stretch.first, runs.back().second - 1));
+    constexpr std::uint64_t kMostRuns = std::uint64_t{1} << 26;  // a GiB while they are read
+    if (stretch.num_runs() > kMostRuns - runs.size())
+      return refused((*list)[i], here, fmt::format("more than {} samples that lie apart", kMostRuns));
+    add_stretch(runs, stretch);
   }
   to = std::make_shared<const RowSet>(runs.back().second, std::span<const ChosenRun>(runs));
   return {};

@@ -126,7 +126,7 @@ struct PlaceOf<Place> {
   static T& in(S& object) { return object.*Place; }
 };
 
-/// List a member of a struct. \tparam Form  How it is written, where its type has several ways (codec.h).
+/// List a member of a struct. \tparam Form  How it is written, where its type has several ways (value_codec.h).
 template <auto Place, class Form = Plain>
 Member member(std::string_view name, std::string_view doc) {
   using P = PlaceOf<Place>;
