@@ -5,7 +5,7 @@ VENV := .venv/bin
 export CMAKE_COLOR_DIAGNOSTICS ?= ON
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-fast test-asan test-tsan fuzz-short check-clang bench check format docs wheel clean distclean
+.PHONY: help setup demo test test-fast test-asan test-tsan fuzz-short check-clang guides bench check format docs wheel clean distclean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
@@ -40,6 +40,10 @@ fuzz-short: ## ten seconds of each fuzz target (clang); what they find is kept i
 check-clang: ## every source compiled with clang, without its code being written
 	@scripts/setup.sh check
 	@$(VENV)/python scripts/check_clang.py
+
+guides: ## do what the guides to a new option and a new verb say, in a copy of the sources
+	@scripts/setup.sh test
+	@$(VENV)/python scripts/follow_guides.py
 
 bench: ## set-up, then the benchmark table (JSON, and docs/benchmarks.md)
 	@scripts/setup.sh bench

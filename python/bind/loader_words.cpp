@@ -20,12 +20,11 @@ nb::object argument_of(const Member& option, const LoaderSettings& settings) {
   return value.map() ? nb::object(to_python(option_text(option, settings))) : object_of(value);
 }
 
-/// A default as Python writes it.
-std::string default_text(const Member& option) {
+/// Python's annotation of an option: "int | None".
+std::string annotation_of(const Member& option) {
   static const LoaderSettings usual;
-  const Value value = spec<LoaderSettings>().value_of(option, &usual);
-  if (const auto* const real = std::get_if<double>(&value.is)) return fmt::format("{}", *real);
-  return nb::cast<std::string>(nb::repr(argument_of(option, usual)));
+  const bool may_be_none = option.type->python != "Any" && argument_of(option, usual).is_none();
+  return fmt::format("{}{}", option.type->python, may_be_none ? " | None" : "");
 }
 
 }  // namespace
@@ -45,6 +44,13 @@ LoaderSettings to_settings(const nb::dict& words, std::shared_ptr<const SamplerC
   return settings;
 }
 
+nb::dict settled_words(const nb::dict& words, std::shared_ptr<const SamplerChoice> sampler) {
+  const LoaderSettings given = to_settings(words, std::move(sampler));
+  LoaderSettings settled = settings_of(given.options);
+  settled.framework = given.framework, settled.device = given.device, settled.batch_format = given.batch_format;
+  return to_words(settled, true);
+}
+
 nb::dict to_words(const LoaderSettings& settings, bool all) {
   nb::dict words;
   for (const Member& option : spec<LoaderSettings>().members())
@@ -54,13 +60,16 @@ nb::dict to_words(const LoaderSettings& settings, bool all) {
 }
 
 nb::list describe_options() {
+  static const LoaderSettings usual;
   nb::list all;
   for (const Member& option : spec<LoaderSettings>().members()) {
     nb::dict one;
     one["name"] = to_python(option.name);
+    one["annotation"] = to_python(annotation_of(option));
+    one["default"] = argument_of(option, usual);
     one["expected"] = to_python(option.words());
-    one["default"] = to_python(default_text(option));
     one["doc"] = to_python(option.doc);
+    one["more"] = to_python(option.more);
     one["run_file"] = !option.is_code_only;
     one["command_line"] = option.is_on_command_line;
     all.append(one);

@@ -15,6 +15,8 @@ namespace nb = nanobind;
 LoaderSettings words_to_settings(const nb::dict& words);
 /// The same, settled. \param sampler  What has no word of its own; may be null.
 LoaderSettings to_settings(const nb::dict& words, std::shared_ptr<const SamplerChoice> sampler = nullptr);
+/// Return all of them as they were understood and settled, None where one has no value.
+nb::dict settled_words(const nb::dict& words, std::shared_ptr<const SamplerChoice> sampler);
 /// Return what is given, as keyword arguments of headrace.Loader. \param all  The others too; None where they have no
 /// value.
 nb::dict to_words(const LoaderSettings& settings, bool all = false);

@@ -57,13 +57,9 @@ std::shared_ptr<LoaderHandle> make_loader(const DatasetHandle& dataset,
 /// Check the options before a sampler is asked for anything, and return them as they were understood.
 nb::dict check_options_of(const nb::typed<nb::dict, nb::str, nb::object>& words,
                           const std::optional<std::string>& order) {
-  LoaderSettings settings = words_to_settings(words);
-  nb::dict understood = to_words(settings, true);
-  if (order == "batch_sampler")
-    settings.options.sampler = std::make_shared<const SamplerChoice>(Listed{{0}, true, {1}});
-  if (order == "sampler") settings.options.sampler = std::make_shared<const SamplerChoice>(OnlineSampler{1});
-  settle(settings).value();
-  return understood;
+  SamplerChoice sampler = OnlineSampler{1};
+  if (order == "batch_sampler") sampler = Listed{{0}, true, {1}};
+  return settled_words(words, order ? std::make_shared<const SamplerChoice>(std::move(sampler)) : nullptr);
 }
 
 /// \param rows  Rows of the epoch, where the sampler was asked for them; else None.

@@ -14,15 +14,15 @@ from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 from headrace import _headrace
 from headrace._dataset.functions import apply, rows_of
 from headrace._loader.agreement import Agreement
+from headrace._loader.arguments import takes_options
 from headrace._loader.begin import BeginsLater, begin
-from headrace._loader.by_tokens import ByTokens
-from headrace._loader.options import ShuffleShape, Words, delivery_to, resolve
-from headrace._loader.order import engine_words, need_numbers, order_of
+from headrace._loader.options import Words, delivery_to, order_of, resolve
+from headrace._loader.order import engine_words, need_numbers
 from headrace._loader.steps import Rows, Steps, collate
 from headrace._loader.walk import Walk
 from headrace._support.checks import engine_text, invalid, whole_number
 from headrace._support.display import preformatted
-from headrace._support.knobs import LOADER_KNOBS, names_knobs
+from headrace._support.knobs import LOADER_KNOBS
 from headrace._support.logging import logger, quiet_other_ranks, warn
 from headrace._support.progress import own_progress
 from headrace._support.trainers import calling_trainer, distributed_rank, overfits, reopen_epoch
@@ -32,11 +32,15 @@ from headrace.opening import open
 from headrace.samplers import Listing, LookAhead
 
 if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
     from headrace._device.delivery import Delivery
+    from headrace._headrace import LoaderWords
 
 atexit.register(_headrace.close_all_loaders)
 
 
+@takes_options("Loader", LOADER_KNOBS)
 class Loader:
     """Delivers the samples of a data set as batches, epoch after epoch, decoded by C++ threads.
 
@@ -51,69 +55,8 @@ class Loader:
 
     Args:
         dataset: A data set, or paths to open with all their fields (see :func:`headrace.open`).
-        batch_size: Samples a batch.
-        shuffle: False: in order. True or ``"block"``: all rows of small data permuted, larger data mixed block by
-            block, each decoded once; :meth:`explain` says how well. ``"exact"``: a global permutation of all rows, at
-            the price of decoding blocks more often where memory is short.
-        shuffle_buffer: How much the block shuffle mixes at any time, as bytes or text (``"1GiB"``), or its shape,
-            :class:`ShuffleShape` (``"64x4"``). Default: from the data and the global batch alone.
-        sampler: Another order than ``shuffle``'s: :class:`Weighted`, :class:`Balanced`, or an iterable of row numbers
-            and slices (a list, an array, a torch sampler), which is gone through at the start of each epoch and divided
-            over ranks, unless it divides by itself as DistributedSampler does. ``set_epoch`` is called if it has one.
-            Plain data, and a sampler without ``len()``, are gone through for epoch 0 when the loader is made. Patches
-            that are drawn have no numbers, and take none (nor a ``batch_sampler``); those of a grid do.
-        batch_sampler: An iterable of lists of row numbers, a batch each, of any lengths; excludes ``batch_size``. As in
-            torch it is the rank's own: give each rank its batches, as many on every rank. Gone through as a sampler
-            is; one without a ``batch_size`` also when the loader is made.
-        batch: :class:`ByTokens`: batches of as many samples as a budget of rows holds, where samples are ragged,
-            instead of ``batch_size``.
-        group_by: Batches of whole groups instead of ``batch_size``, for evaluating recordings, events or documents
-            (see :class:`GroupReducer`): ``"file"``; a field with one whole number a row, whose groups are runs of rows
-            with an equal number, in one file; or the number of an axis of ``open(sample_axes=)``: 0 makes groups of
-            the samples of one place along axis 0 (whole recordings), 1 of one place along axes 0 and 1. Batches have
-            two more fields: ``_group``, int64 of shape (rows,), the number of each row's group (of the file in
-            ``dataset.files``; of the run or the place, from 0), and ``_group.offsets``, int64: where each group begins
-            in the batch, and at the end the number of rows. With ``shuffle=True`` groups are shuffled, and their rows
-            stay in order. Ranks get whole batches.
-        max_items: With ``group_by``: most rows of a batch, which has as many whole groups as fit. A group of more rows
-            is cut every so many, and goes on in the next batch. Default: 65536.
-        max_groups: With ``group_by``: most groups of a batch. Default: as many as fit into ``max_items``.
-        lookahead: For a sampler that learns from the batches (from the loss of each row, say): it is asked while the
-            epoch goes on, so many batches before its rows are delivered; 1: when the batch is asked for. Default: the
-            whole epoch at once. Such an epoch cannot be resumed in its middle.
-        global_batch_size: Samples a batch over all ranks; the other spelling of ``batch_size``, give one.
-        drop_last: Drop the last samples of an epoch if they do not fill a batch; the same as ``tail="drop"``.
-        tail: ``"partial"`` (the default: the last batch may be smaller), ``"drop"``, or ``"pad"``: the last batch is
-            filled up by repeating its samples, and every batch has a field ``_weight``, float32, 0 for repeats.
-        seed: Seed of the order, 0 to 2^64 - 1.
-        rank: Data-parallel rank, below ``world_size``; all ranks make equal steps. Default: what torch.distributed
-            says if it is set up, else what torchrun, srun or mpirun put into the environment, else 0 of 1; asked when
-            an epoch starts.
-        world_size: Number of data-parallel ranks.
-        memory: Bytes this loader may hold, as int or text (``"2GiB"``). Default: what :func:`set_memory` allows.
-        threads: Decode and assembly threads. Default: as many as this process may use. The ranks of a host divide its
-            processors.
-        cache: What stays of decoded data between epochs. ``"auto"``: everything, if it fits the memory; else as many
-            blocks as fit beside the window, re-encoded where that pays. ``"none"``. ``"ram"``: everything, decoded
-            before the first batch (see :meth:`preload`); an error if it does not fit. A directory: everything, as
-            ``.npy`` files that are written during the first epoch and mapped after it, for later runs too.
-        share: ``"host"``: processes of this host that load the same data keep it once, together (give it to all
-            of them; with a cache directory it is so anyway).
-        framework: ``"numpy"`` or ``"torch"`` (tensors over the same memory, without a copy).
-        device: Where batches are delivered. ``"cpu"``; or, with ``framework="torch"``, a device of torch (``"cuda"``):
-            batches are copied there ahead, by a thread and on a stream of their own, and are ready for the current
-            stream of the thread that takes them (see docs/feeding-a-gpu.md). Or ``"fake"``, or a
-            :class:`headrace.torch.FakeDevice`: as if there were a device.
-        batch_format: ``"dict"`` or ``"tuple"`` (in field order).
-        layout: How samples of different length lie in a batch. ``"ragged"``: ``x`` has the rows of all samples, one
-            behind the other, and ``x.offsets``, int64, where each begins and at last their number. ``"padded"``: ``x``
-            has shape (samples, longest of the batch, ...); two fields follow, ``mask``, bool of shape (samples,
-            longest), True where a row is the sample's own, and ``lengths``, int64.
-        fill: With ``layout="padded"``: what samples are filled up with.
-        provenance: Deliver with each batch a field ``_rows``, int64 of shape (rows, 2): number of the file, and row in
-            it. Of patches: ``_volume``, the number of the file, and ``_start``, the first voxel along each axis.
-        on_error: ``"raise"``: damaged data is an error, at the first batch that holds it.
-        timeout: Seconds to wait for one batch before LoaderTimeoutError. Default, and 0: no limit.
+        batch_size: Samples per batch, on each rank; or give ``global_batch_size``.
+        **options: Those of the list in src/loader/loader_settings.cpp, which docs/reference.md and help() have.
 
     Raises:
         InvalidArgumentError: An argument is wrong, or arguments contradict each other (a ValueError).
@@ -125,75 +68,14 @@ class Loader:
     num_workers: ClassVar[int] = 0  #: Worker processes, as of a DataLoader: none, the threads are C++.
     prefetch_factor: ClassVar[None] = None  #: Batches ahead of a worker process, as of a DataLoader without any.
 
-    @names_knobs("Loader", LOADER_KNOBS)
-    def __init__(
-        self,
-        dataset: Dataset | Paths,
-        batch_size: int | None = None,
-        *,
-        shuffle: bool | str = False,
-        shuffle_buffer: int | str | ShuffleShape | None = None,
-        sampler: Any = None,
-        batch_sampler: Any = None,
-        batch: ByTokens | None = None,
-        group_by: str | int | None = None,
-        max_items: int | None = None,
-        max_groups: int | None = None,
-        lookahead: int | None = None,
-        global_batch_size: int | None = None,
-        drop_last: bool = False,
-        tail: str | None = None,
-        seed: int = 0,
-        rank: int | None = None,
-        world_size: int | None = None,
-        memory: int | str | None = None,
-        threads: int | None = None,
-        cache: str | os.PathLike[str] = "auto",
-        share: str | None = None,
-        framework: str = "numpy",
-        device: Any = "cpu",
-        batch_format: str = "dict",
-        layout: str = "ragged",
-        fill: float = 0,
-        provenance: bool = False,
-        on_error: str = "raise",
-        timeout: float | None = None,
-    ) -> None:
-        options = resolve(
-            batch_size=batch_size,
-            shuffle=shuffle,
-            shuffle_buffer=shuffle_buffer,
-            sampler=sampler,
-            batch_sampler=batch_sampler,
-            batch=batch,
-            group_by=group_by,
-            max_items=max_items,
-            max_groups=max_groups,
-            lookahead=lookahead,
-            global_batch_size=global_batch_size,
-            drop_last=drop_last,
-            tail=tail,
-            seed=seed,
-            rank=rank,
-            world_size=world_size,
-            memory=memory,
-            threads=threads,
-            cache=cache,
-            share=share,
-            framework=framework,
-            device=device,
-            batch_format=batch_format,
-            layout=layout,
-            fill=fill,
-            provenance=provenance,
-            on_error=on_error,
-            timeout=timeout,
-        )
-        order = order_of(sampler, batch_sampler, lookahead)
+    def __init__(self, dataset: Dataset | Paths, batch_size: int | None = None, **options: Unpack[LoaderWords]) -> None:
+        given: dict[str, Any] = {"batch_size": batch_size, **options}
+        order = order_of(given)
+        words, device = resolve(given, order), given.get("device", "cpu")
         if isinstance(dataset, Dataset):
-            self._start(dataset, options, owns_dataset=False, order=order, device=device)
+            self._start(dataset, words, owns_dataset=False, order=order, device=device)
         else:
-            self._start(open(dataset), options, owns_dataset=True, order=order, device=device)
+            self._start(open(dataset), words, owns_dataset=True, order=order, device=device)
 
     def _start(self, dataset: Dataset, options: Words, owns_dataset: bool, order: Any, device: Any) -> None:
         self._dataset = dataset

@@ -8,7 +8,6 @@ import platform
 import subprocess
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
-from inspect import Parameter, signature
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ from headrace import _headrace
 from headrace._bench.compare import Settings, compare
 from headrace._dataset.span_table import opened_by
 from headrace._dataset.spans import Spans
+from headrace._loader.arguments import OPTIONS
 from headrace._loader.options import resolve
 from headrace._support.checks import (
     field_choices,
@@ -451,9 +451,8 @@ def _settled(given: dict[str, Any]) -> dict[str, Any]:
     for name in ("sampler", "batch_sampler", "lookahead"):
         if given.get(name) is not None:
             raise invalid(f"{name}= gives an order that is not known before it runs", "Leave it out.")
-    taken = {n: p.default for n, p in signature(Loader).parameters.items() if p.default is not Parameter.empty}
-    refuse_unknown("Loader", given, taken, LOADER_KNOBS)
-    return resolve(**{**taken, **given})
+    refuse_unknown("Loader", given, OPTIONS, LOADER_KNOBS)
+    return resolve(given)
 
 
 def demo(out: str | os.PathLike[str], *, kind: str = "jets", jets: int | None = None, seed: int | None = None) -> Any:

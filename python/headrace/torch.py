@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from types import GenericAlias, TracebackType
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import torch
 import torch.utils.data
@@ -27,15 +27,19 @@ from headrace._device.fake import FakeDevice
 from headrace._faces.bulk_sampler import in_bulk
 from headrace._faces.torch_arguments import TorchArguments
 from headrace._headrace import Report
-from headrace._loader.by_tokens import ByTokens
+from headrace._loader.arguments import takes_options
 from headrace._loader.host_epoch import call
-from headrace._loader.options import ShuffleShape
 from headrace._support.checks import invalid
-from headrace._support.knobs import DATALOADER_KNOBS, names_knobs
+from headrace._support.knobs import DATALOADER_KNOBS
 from headrace._support.logging import logger, warn
 from headrace.dataset import Dataset, Paths
 from headrace.loader import Loader
 from headrace.opening import open
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from headrace._headrace import DataLoaderWords
 
 __all__ = ["DataLoader", "FakeDevice", "nested"]
 
@@ -50,6 +54,7 @@ class MapStyleDataLoader(torch.utils.data.DataLoader[Any]):
     """
 
 
+@takes_options("DataLoader", DATALOADER_KNOBS)
 class DataLoader:
     """Load a data set as ``torch.utils.data.DataLoader`` does, at the speed of :class:`headrace.Loader`.
 
@@ -89,29 +94,7 @@ class DataLoader:
             batch.
         column_fn: Called with each batch, and returns what is delivered in its place; on the thread that takes it, with
             tensors that are on ``device``. Not with ``batch_size=None``.
-        batch_format: ``"dict"`` or ``"tuple"``, in field order: ``x, adj, y = batch``.
-        device: Where the tensors are delivered: ``"cpu"``, a device that torch has, ``"fake"`` or a
-            :class:`FakeDevice`; copied ahead, as :class:`headrace.Loader` has it. ``collate_fn`` is then called by the
-            thread that copies.
-        seed: Seed of the order. Default: the generator's, else 0.
-        memory: Bytes this loader may hold, as :class:`headrace.Loader` has it.
-        cache: What stays of decoded data between epochs, as :class:`headrace.Loader` has it.
-        rank: Data-parallel rank. Default: what torch.distributed or the launcher says.
-        world_size: Number of data-parallel ranks; give it with ``rank``.
-        provenance: Deliver with each batch a field ``_rows``, int64 of shape (rows, 2): file, and row in it.
-        shuffle_buffer: With ``shuffle=True``: how much is mixed at any time, as :class:`headrace.Loader` has it.
-        batch: :class:`headrace.ByTokens`: batches by a budget of rows, as :class:`headrace.Loader` has it.
-        group_by: Batches of whole groups, as :class:`headrace.Loader` has it.
-        max_items: With ``group_by``: most rows of a batch, as :class:`headrace.Loader` has it.
-        max_groups: With ``group_by``: most groups of a batch.
-        lookahead: With ``sampler``: so many batches ahead it is asked, as :class:`headrace.Loader` has it; so many
-            samples with ``batch_size=None``.
-        tail: ``"partial"``, ``"drop"`` (the same as ``drop_last=True``) or ``"pad"``, as :class:`headrace.Loader` has
-            it.
-        share: ``"host"``: processes of this host keep data once, as :class:`headrace.Loader` has it.
-        layout: ``"ragged"`` or ``"padded"``, as :class:`headrace.Loader` has it. ``collate_fn`` gets samples of their
-            own length, or as they lie in the padded batch.
-        fill: With ``layout="padded"``: what samples are filled up with.
+        **options: Those of :class:`headrace.Loader`; ``threads`` is the same as ``num_workers``.
 
     Attributes:
         loader: The :class:`headrace.Loader` that does the work.
@@ -137,7 +120,6 @@ class DataLoader:
             return super().__new__(cls)
         return _map_style(dataset, *args, **kwargs)
 
-    @names_knobs("DataLoader", DATALOADER_KNOBS)
     def __init__(
         self,
         dataset: Dataset | Paths,
@@ -160,26 +142,9 @@ class DataLoader:
         in_order: bool = True,
         snapshot_every_n_steps: int | None = 1,
         column_fn: Callable[[Any], Any] | None = None,
-        batch_format: str = "dict",
-        device: str | torch.device | FakeDevice = "cpu",
-        seed: int | None = None,
-        memory: int | str | None = None,
-        cache: Any = "auto",
-        rank: int | None = None,
-        world_size: int | None = None,
-        provenance: bool = False,
-        shuffle_buffer: int | str | ShuffleShape | None = None,
-        batch: ByTokens | None = None,
-        group_by: str | int | None = None,
-        max_items: int | None = None,
-        max_groups: int | None = None,
-        lookahead: int | None = None,
-        tail: str | None = None,
-        share: str | None = None,
-        layout: str = "ragged",
-        fill: float = 0,
+        **options: Unpack[DataLoaderWords],
     ) -> None:
-        alone = all(option is None for option in (batch_sampler, batch, group_by, lookahead))
+        alone = batch_sampler is None and options.keys().isdisjoint(("batch", "group_by", "lookahead"))
         if batch_size is None and sampler is not None and alone and not shuffle and not drop_last:
             sampler, gives_batches = in_bulk(sampler)
             if gives_batches:  # as in torch, where dataset[rows] makes the batch, which collate_fn gets as it is
@@ -195,17 +160,13 @@ class DataLoader:
             timeout=timeout,
             prefetch_factor=prefetch_factor,
             generator=generator,
-            seed=seed,
             worker_init_fn=worker_init_fn,
             multiprocessing_context=multiprocessing_context,
             collate_fn=collate_fn,
             column_fn=column_fn,
-            batch=batch,
-            group_by=group_by,
-            lookahead=lookahead,
-            tail=tail,
-            layout=layout,
+            options=dict(options),
         )
+        device = options.get("device", "cpu")
         self.pin_memory = pin_memory and str(device) == "cpu"
         self.pin_memory_device = pin_memory_device
         self.in_order = in_order
@@ -216,28 +177,22 @@ class DataLoader:
         self._batched = given.batched
         self._lists_batches = given.batch_sampler is not None
         in_samples = collate_fn is not None or not given.batched
-        self._as_tuples = in_samples and batch_format == "tuple"  # samples are made of columns that have names
+        # Samples are made of columns that have names.
+        self._as_tuples = in_samples and options.get("batch_format") == "tuple"
         if not given.batched and type(self) is DataLoader:
             self.__class__ = SingleSampleLoader
         self._has_drawn = False  # the seed of workers for the next epoch
         self._in_samples = False  # some samples of an epoch were given out one by one, and others were not
         self._owned = None if isinstance(dataset, Dataset) else open(dataset)
+        words = given.loader_words(_SAMPLES_TOGETHER)
+        if self._as_tuples:
+            words["batch_format"] = "dict"
+        if self.pin_memory:
+            words["device"] = Pinned()
         self.loader = Loader(
             dataset if self._owned is None else self._owned,
-            **given.loader_words(_SAMPLES_TOGETHER),
-            memory=memory,
-            cache=cache,
-            rank=rank,
-            world_size=world_size,
-            provenance=provenance,
+            **words,
             framework="torch",
-            device=Pinned() if pin_memory and str(device) == "cpu" else device,
-            batch_format="dict" if self._as_tuples else batch_format,
-            shuffle_buffer=shuffle_buffer,
-            max_items=max_items,
-            max_groups=max_groups,
-            share=share,
-            fill=fill,
         )
         for text in given.without_effect():
             logger.info("%s", text)

@@ -33,7 +33,7 @@ VALUES: list[tuple[str, Any, str, str]] = [
     ("memory", "8GBi", "8GBi", "'8GBi' is not a size in bytes: unknown unit 'gbi'"),
     ("share", "node", "node", "must be host, not 'node'"),
     ("batch_format", "list", "list", "must be dict or tuple, not 'list'. Leave it out for dict."),
-    ("timeout", -1, "-1", "must be a positive number of seconds, not -1. Leave it out to wait without limit."),
+    ("timeout", -1, "-1", "must be a number of seconds (0: no limit), not -1. Leave it out to wait without limit."),
     ("shuffle_buffer", "0x4", "0x4", "must be a shape such as 64x4 (streams x blocks of each pool), not '0x4'"),
     ("world_size", 0, "0", "must be a whole number of at least 1, not 0. It is the number"),
     ("world_size", 2**40, "1099511627776", "must be a whole number from 1 to 4294967295, not 1099511627776"),

@@ -271,7 +271,7 @@ def test_memory_is_planned_by_the_budget(hits: str) -> None:
         ({"batch_sampler": [[1, 2], [3]]}, "a token budget sets the number of samples"),
         ({"sampler": [3, 1, 2]}, "a sampler that lists rows is not there yet"),
         ({"sampler": [3, 1, 2], "lookahead": 2}, "gives rows during the epoch"),
-        ({"batch": 32768}, r"hr\.ByTokens\(tokens\), not 32768"),
+        ({"batch": 32768}, r"a budget such as ByTokens\(32768\), .*, not 32768"),
         ({"batch": hr.ByTokens(2**31)}, "tokens must be 1 to 2147483647"),
         ({"batch": hr.ByTokens(9, lanes=2**16 + 1)}, "lanes must be 1 to 65536"),
         ({"cache": "ram"}, "cache='ram' for spans is not there yet"),
@@ -304,8 +304,11 @@ def test_weights_and_selections(hits: str) -> None:
 
 def test_the_word_itself(hits: str) -> None:
     batch = hr.ByTokens(np.int64(64), max_samples=3, too_long="alone", lanes=2, lookahead=8)
-    assert str(batch) == "tokens=64,max_samples=3,too_long=alone,lanes=2,lookahead=8"
-    assert str(hr.ByTokens(64)) == "tokens=64"
+    said = hr.Loader(opened(hits), batch=batch)._options["batch"]
+    assert said == "tokens=64,max_samples=3,too_long=alone,lanes=2,lookahead=8"
+    assert hr.Loader(opened(hits), batch=said)._options["batch"] == said
+    with pytest.raises(hr.InvalidArgumentError, match="longer than the budget"):
+        hr.Loader(opened(hits), batch=hr.ByTokens(64))
     for words in ({"tokens": 0}, {"tokens": 1, "max_samples": 0}, {"tokens": 1, "lanes": 0}, {"tokens": True}):
         with pytest.raises(hr.InvalidArgumentError):
             hr.ByTokens(**words)

@@ -144,12 +144,12 @@ def test_a_batch_that_is_there_in_time_is_no_timeout(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("device", ["cupboard", 1.5, object(), "cuda:x"], ids=str)
 def test_devices_that_there_are_not(jets, device: Any) -> None:
-    with pytest.raises(hr.InvalidArgumentError, match="device must be one that torch has"):
+    with pytest.raises(hr.InvalidArgumentError, match="^device must be (one that torch has|cpu, or a device)"):
         hr.Loader(jets.open(), 50, framework="torch", device=device)
 
 
 def test_numpy_arrays_stay_on_the_cpu(jets) -> None:
-    with pytest.raises(hr.InvalidArgumentError, match="framework='torch'"):
+    with pytest.raises(hr.InvalidArgumentError, match='Give framework="torch" with it'):
         hr.Loader(jets.open(), 50, device="cuda")
 
 

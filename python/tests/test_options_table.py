@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import importlib
 import inspect
 import re
 import subprocess
@@ -26,9 +28,41 @@ def rows(page: str) -> str:
 def test_python_has_the_options_of_the_table_with_their_defaults() -> None:
     parameters = dict(list(inspect.signature(hr.Loader).parameters.items())[1:])  # not the data set
     assert list(parameters) == NAMES
-    assert {name: repr(p.default) for name, p in parameters.items()} == {o["name"]: o["default"] for o in TABLE}
+    assert {name: p.default for name, p in parameters.items()} == {o["name"]: o["default"] for o in TABLE}
     docstring = inspect.getdoc(hr.Loader) or ""
     assert re.findall(r"^    (\w+): ", docstring.split("Args:")[1].split("Raises:")[0], re.MULTILINE)[1:] == NAMES
+    assert all(not option["doc"].endswith(".") and option["more"][-1:] in ("", ".") for option in TABLE)
+
+
+#: Classes that take options of the list, and the types that the build writes for what is no parameter of their own.
+FACES = [
+    ("headrace", "Loader", "LoaderWords"),
+    ("headrace.torch", "DataLoader", "DataLoaderWords"),
+    ("headrace.lightning", "DataModule", "DataModuleWords"),
+    ("headrace.cellmap", "CellMapDataLoader", "CellMapLoaderWords"),
+    ("headrace.jax", "Loader", "JaxLoaderWords"),
+]
+
+
+@pytest.mark.parametrize(("module", "name", "words"), FACES)
+def test_every_face_has_the_options_that_it_does_not_refuse(module, name, words) -> None:
+    pytest.importorskip("jax" if module == "headrace.jax" else "torch")
+    face = getattr(importlib.import_module(module), name)
+    init = face.__init__
+    own = inspect.signature(init.__wrapped__).parameters
+    stub = ast.parse((Path(hr.__file__).parent / "_headrace.pyi").read_text(encoding="utf-8"))
+    (typed,) = [node for node in stub.body if isinstance(node, ast.ClassDef) and node.name == words]
+    types = {n.target.id: ast.unparse(n.annotation) for n in typed.body if isinstance(n, ast.AnnAssign)}
+    listed = {n: p for n, p in inspect.signature(face).parameters.items() if n not in own}
+    assert {n: p.annotation for n, p in listed.items()} == types
+    for option in TABLE:  # one that is neither taken nor a parameter is told what to use
+        if option["name"] not in types and option["name"] not in own:
+            with pytest.raises(hr.UnknownArgumentError) as raised:
+                face("x", **{option["name"]: 1})
+            assert raised.value.hint
+    assert all(f"        {n}: " in (face.__doc__ or "") for n in listed)
+    if name == "DataLoader":
+        assert set(NAMES) - types.keys() - own.keys() == {"framework"}
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -1,4 +1,4 @@
-"""The options of a loader: the list in src/loader/loader_settings.cpp, with the types that Python's face gives them."""
+"""The options of a loader: the list in src/loader/loader_settings.cpp, as the compiled module has it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from typing import Any
 import griffe
 
 from manual.entries import code, markdown, table
-from manual.python_api import arguments
 
 
 @dataclass
@@ -22,14 +21,14 @@ class Option:
     default: str
     expected: str
     doc: str
+    more: str
     in_run_file: bool
     flag: str  # empty: not on the command line
 
 
 def loader_options(root: Path) -> list[Option]:
     """All of them, in the order of the list, which is that of Python's signature."""
-    types = {name: type_name for name, (type_name, _) in _signature(root).items()}
-    return [_option(described, types) for described in _described(root)]
+    return [_option(described) for described in _described(root)]
 
 
 def options_table(root: Path) -> str:
@@ -41,14 +40,9 @@ def options_table(root: Path) -> str:
         places = [code(option.flag)] if option.flag else []
         places += ["run file"] if option.in_run_file else []
         where = ", ".join(places)
-        rows.append((code(option.name), code(type_name), default, option.expected, where, markdown(f"{option.doc}.")))
+        text = f"{option.doc}. {option.more}".rstrip()
+        rows.append((code(option.name), code(type_name), default, option.expected, where, markdown(text)))
     return table(("argument", "type", "default", "values", "also in", "meaning"), rows)
-
-
-def _signature(root: Path) -> dict[str, tuple[str, str]]:
-    path = root / "python" / "headrace" / "loader.py"
-    module = griffe.visit("headrace.loader", filepath=path, code=path.read_text(encoding="utf-8"))
-    return arguments(module["Loader.__init__"])
 
 
 def _described(root: Path) -> list[dict[str, Any]]:
@@ -60,16 +54,15 @@ def _described(root: Path) -> list[dict[str, Any]]:
     return found
 
 
-def _option(described: dict[str, Any], types: dict[str, str]) -> Option:
+def _option(described: dict[str, Any]) -> Option:
     name = described["name"]
-    if name not in types:
-        raise ValueError(f"the option {name} of src/loader/loader_settings.cpp is no argument of hr.Loader")
     return Option(
         name=name,
-        type=types[name],
-        default=described["default"],
+        type=described["annotation"].replace("os.", ""),
+        default=repr(described["default"]),
         expected=described["expected"],
         doc=described["doc"],
+        more=described["more"],
         in_run_file=described["run_file"],
         flag="--" + name.replace("_", "-") if described["command_line"] else "",
     )

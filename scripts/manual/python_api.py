@@ -41,7 +41,14 @@ def arguments_of(package: griffe.Module, name: str) -> list[tuple[str, str, str]
     kind = package[name]
     init = kind.members.get("__init__")
     texts = described(_docstring(kind))
-    return [(name, default, texts.get(name, "")) for name, (_, default) in (arguments(init) if init else {}).items()]
+    if not init:
+        return []
+    rows = [(name, default, texts.get(name, "")) for name, (_, default) in arguments(init).items()]
+    for parameter in init.parameters:  # options of the loader that it hands on
+        if words := re.fullmatch(r"Unpack\[(\w+)\]", str(parameter.annotation)):
+            names = ", ".join(f"``{option}``" for option in package["_headrace"][words[1]].members)
+            rows.append((f"**{parameter.name}", "", f"{texts.get('**' + parameter.name, '')} They are: {names}."))
+    return rows
 
 
 def arguments(function: griffe.Function) -> dict[str, tuple[str, str]]:

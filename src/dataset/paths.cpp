@@ -177,19 +177,6 @@ class Globber {
   std::vector<Identity> starred_, below_;                 // directories that "*" and "**" are matched in now
 };
 
-Result<std::string> expand_home(const std::string& path) {
-  if (path[0] != '~') return path;
-  const std::size_t slash = std::min(path.find('/'), path.size());
-  const std::string user = path.substr(1, slash - 1);
-  const char* home = user.empty() ? std::getenv("HOME") : nullptr;
-  if (home == nullptr || *home == '\0') {
-    const passwd* entry = user.empty() ? ::getpwuid(::getuid()) : ::getpwnam(user.c_str());
-    home = entry == nullptr ? nullptr : entry->pw_dir;
-  }
-  if (home == nullptr) return path;  // as a shell does: then it is a name that starts with "~"
-  return home + path.substr(slash);
-}
-
 /// kNotFound that says what lies where the search ended.
 Error not_found(const std::string& path, std::size_t directories) {
   const std::vector<std::string> parts = split(path);
@@ -238,7 +225,7 @@ Error is_a_directory(const std::string& path) {
 
 Status expand_one(const std::string& written, std::vector<std::string>& out) {
   if (written.empty()) return Error(ErrorCode::kInvalidArgument, "an empty path was given");
-  HEADRACE_ASSIGN(const std::string path, expand_home(written));
+  const std::string path = expand_home(written);
   HEADRACE_ASSIGN(const PathStatus status, FileSystem::of(path).status(path));
   if (status.kind == PathKind::kFile || status.kind == PathKind::kDirectory ||
       (status.kind == PathKind::kOther && !has_glob(path))) {
@@ -257,6 +244,19 @@ Status expand_one(const std::string& written, std::vector<std::string>& out) {
 }
 
 }  // namespace
+
+std::string expand_home(const std::string& path) {
+  if (!path.starts_with('~')) return path;
+  const std::size_t slash = std::min(path.find('/'), path.size());
+  const std::string user = path.substr(1, slash - 1);
+  const char* home = user.empty() ? std::getenv("HOME") : nullptr;
+  if (home == nullptr || *home == '\0') {
+    const passwd* entry = user.empty() ? ::getpwuid(::getuid()) : ::getpwnam(user.c_str());
+    home = entry == nullptr ? nullptr : entry->pw_dir;
+  }
+  if (home == nullptr) return path;  // as a shell does: then it is a name that starts with "~"
+  return home + path.substr(slash);
+}
 
 bool glob_match(std::string_view pattern, std::string_view name) {
   // Only the last star needs to be taken up again: an earlier one can never do better by taking more.

@@ -21,6 +21,9 @@ namespace headrace {
 /// directory on the way may not be read.
 Result<std::vector<std::string>> expand_paths(const std::vector<std::string>& paths);
 
+/// Return a path with the home directory that "~" or "~user" at its begin means; as it is where there is none.
+std::string expand_home(const std::string& path);
+
 /// True if `a` comes before `b`: runs of digits compare as numbers, "/" before anything else.
 bool natural_less(std::string_view a, std::string_view b);
 

@@ -31,30 +31,56 @@ Spec make_list() {
        member_of<&S::options, &O::shuffle>(
            "shuffle",
            "Order: true or block (mixed well, each block decoded once), exact (one permutation of all rows), or false")
-           .else_("false"),
+           .else_("false")
+           .detail("Small data is permuted whole, larger data block by block; explain() says how well. Exact decodes "
+                   "blocks more often where memory is short."),
        member_of<&S::options, &O::shuffle_buffer>(
-           "shuffle_buffer", "How much data the block shuffle mixes at a time; default: from the data and the batch"),
+           "shuffle_buffer", "How much data the block shuffle mixes at a time; default: from the data and the batch")
+           .detail(
+               "Bytes, text such as \"1GiB\", or a shape: ShuffleShape(64, 4) or \"64x4\". The default follows from "
+               "the data and the global batch alone."),
        member<&S::sampler>("sampler", "Custom order: weights, balanced classes, or an iterable of row numbers")
            .takes("Weighted, Balanced, or an iterable of row numbers")
+           .detail(
+               "An iterable of row numbers and slices (a list, an array, a torch sampler) is gone through at the "
+               "start of each epoch and divided over ranks, unless it divides by itself as DistributedSampler does. "
+               "set_epoch() is called if it has one. Plain data, and a sampler without len(), are gone through for "
+               "epoch 0 when the loader is made. Patches that are drawn have no numbers, and take neither a sampler "
+               "nor a batch_sampler; those of a grid do.")
            .code_only(),
        member<&S::batch_sampler>(
            "batch_sampler", "Custom order, batch by batch, each of its own size; it is the rank's own, as in torch")
            .takes("an iterable of lists of row numbers")
+           .detail(
+               "Excludes batch_size. Give each rank its batches, as many on every rank. Gone through as a sampler is; "
+               "one without a batch_size also when the loader is made.")
            .code_only(),
        member_of<&S::options, &O::by_tokens, AsBudget>(
-           "batch", "Batches of as many samples as a budget of rows holds, for ragged samples, instead of batch_size"),
+           "batch", "Batches of as many samples as a budget of rows holds, for ragged samples, instead of batch_size")
+           .detail("See ByTokens."),
        member<&S::group_by, AsName>(
            "group_by",
-           "Batches of whole groups (files, events, recordings) instead of batch_size; shuffle shuffles them"),
+           "Batches of whole groups (files, events, recordings) instead of batch_size; shuffle shuffles them")
+           .detail(
+               "\"file\"; a field with one whole number a row, whose groups are runs of rows with an equal number in "
+               "one file; or the number of an axis of open(sample_axes=): 0 makes groups of the samples of one place "
+               "along axis 0 (whole recordings), 1 of one place along axes 0 and 1. Batches have two more fields: "
+               "_group, int64 of shape (rows,), the number of each row's group (of the file in dataset.files; of the "
+               "run or the place, from 0), and _group.offsets, int64: where each group begins in the batch, and at the "
+               "end the number of rows. A group's rows stay in order, and ranks get whole batches. See GroupReducer."),
        member<&S::max_items>("max_items",
                              "With group_by: most samples of a batch, which holds whole groups; default 65536")
-           .at_least(1),
+           .at_least(1)
+           .detail("A group of more rows is cut every so many, and goes on in the next batch."),
        member<&S::max_groups>("max_groups",
                               "With group_by: most groups of a batch; default: as many as fit into max_items")
            .at_least(1),
        member<&S::lookahead>("lookahead",
                              "For a sampler that learns from the batches: how many batches ahead it is asked")
            .takes("a whole number of at least 1")
+           .detail(
+               "Default: the whole epoch at once. 1: it is asked when the batch is asked for. Such an epoch cannot be "
+               "resumed in its middle.")
            .code_only(),
        member_of<&S::options, &O::global_batch_size>("global_batch_size",
                                                      "Samples per step over all ranks, instead of batch_size")
@@ -62,38 +88,69 @@ Spec make_list() {
        member<&S::drop_last>("drop_last", "Drop the samples that do not fill the last batch; the same as tail: drop"),
        member<&S::tail>("tail",
                         "Samples that do not fill the last batch: partial (default), drop, or pad (fills it up)")
-           .else_("partial"),
+           .else_("partial")
+           .detail("Pad repeats samples of the batch, and every batch has a field _weight, float32, 0 for repeats."),
        member_of<&S::options, &O::seed>("seed", "Seed of the order"),
        member_of<&S::options, &O::rank>("rank",
                                         "Data-parallel rank; default: from the launcher's environment variables")
            .takes("a whole number below world_size")
+           .detail(
+               "All ranks make equal steps. Default: what torch.distributed says if it is set up, else what torchrun, "
+               "srun or mpirun put into the environment, else 0 of 1; asked when an epoch starts.")
            .cure("Ranks count from 0, and are below world_size."),
        member_of<&S::options, &O::world_size>("world_size", "Number of data-parallel ranks")
            .at_least(1)
            .cure("It is the number of processes that share the batches."),
        member_of<&S::options, &O::memory, AsBytes>(
-           "memory", "Most memory to use, for example 8GiB; default: 60 % of what is free"),
+           "memory", "Most memory to use, for example 8GiB; default: 60 % of what is free")
+           .detail("set_memory() bounds all loaders of a process together."),
        member_of<&S::options, &O::threads>("threads", "Decode threads; default: this process's share of the processors")
            .at_least(1)
-           .at_most(kMostThreads),
+           .at_most(kMostThreads)
+           .detail("The ranks of a host divide its processors."),
        member_of<&S::options, &O::cache>("cache",
-                                         "Where decoded data is kept between epochs: auto, none, ram, or a DIRECTORY"),
+                                         "Where decoded data is kept between epochs: auto, none, ram, or a DIRECTORY")
+           .detail(
+               "Auto: everything, if it fits the memory; else as many blocks as fit beside the window, re-encoded "
+               "where "
+               "that pays. Ram: everything, decoded before the first batch (see preload()); an error if it does not "
+               "fit. A directory: everything, as .npy files that are written during the first epoch and mapped after "
+               "it, for later runs too."),
        member_of<&S::options, &O::share>("share",
-                                         "host: processes on this host that load the same data share one cache"),
+                                         "host: processes on this host that load the same data share one cache")
+           .detail("Give it to all of them. With a cache directory it is so anyway."),
        member<&S::framework, AsWord<kFrameworks>>("framework", "What a batch's arrays are in Python: numpy, or torch")
-           .not_on_command_line(),
+           .not_on_command_line()
+           .detail("Tensors lie over the same memory, without a copy."),
        member<&S::device, AsDevice>("device",
                                     "Where batches are delivered in Python: cpu, or a device of torch such as cuda")
-           .not_on_command_line(),
+           .not_on_command_line()
+           .detail("With framework=\"torch\": batches are copied there ahead, by a thread and on a stream of their "
+                   "own, and "
+                   "are ready for the current stream of the thread that takes them (see docs/feeding-a-gpu.md). "
+                   "\"fake\", or "
+                   "a torch.FakeDevice: as if there were one."),
        member<&S::batch_format, AsWord<kBatchFormats>>("batch_format",
                                                        "What a batch is in Python: a dict, or a tuple in field order")
            .not_on_command_line(),
        member_of<&S::options, &O::layout>(
-           "layout", "Samples of different length: ragged (values and offsets), or padded to the longest of a batch"),
+           "layout", "Samples of different length: ragged (values and offsets), or padded to the longest of a batch")
+           .detail("Ragged: x has the rows of all samples, one behind the other, and x.offsets, int64, where each "
+                   "begins and "
+                   "at last their number. Padded: x has shape (samples, longest of the batch, ...); two fields follow, "
+                   "mask, bool of shape (samples, longest), True where a row is the sample's own, and lengths, int64."),
        member_of<&S::options, &O::fill>("fill", "With layout padded: what samples are filled up with"),
-       member_of<&S::options, &O::provenance>("provenance", "Add the field _rows, which says where each row came from"),
-       member<&S::on_error, AsWord<kOnError>>("on_error", "What to do on damaged data: raise").not_on_command_line(),
-       member_of<&S::options, &O::timeout>("timeout", "Longest wait for one batch, in seconds; default: no limit")});
+       member_of<&S::options, &O::provenance>("provenance", "Add the field _rows, which says where each row came from")
+           .detail("int64 of shape (rows, 2): number of the file, and row in it. Of patches: _volume, the number of "
+                   "the file, "
+                   "and _start, the first voxel along each axis."),
+       member<&S::on_error, AsWord<kOnError>>("on_error", "What to do on damaged data: raise")
+           .not_on_command_line()
+           .cure("Damaged data is an error at the first batch that holds it; headrace verify lists what is bad "
+                 "beforehand."),
+       member_of<&S::options, &O::timeout>("timeout", "Longest wait for one batch, in seconds; default: no limit")
+           .cure("Leave it out to wait without limit.")
+           .detail("A batch that comes later is a LoaderTimeoutError.")});
 }
 
 }  // namespace
@@ -143,6 +200,7 @@ Status settle(LoaderSettings& settings) {
     return refuse("drop_last and tail contradict each other", "Give one of them.");
   HEADRACE_TRY(check_tail(options, settings.tail || settings.drop_last));
   options.tail = settings.tail.value_or(settings.drop_last ? Tail::kDrop : Tail::kPartial);
+  if (options.cache.mode == CacheChoice::kDirectory) options.share = Share::kNothing;  // it is shared as it is
   return check_options(options);
 }
 

@@ -63,10 +63,9 @@ Status ValueCodec<std::chrono::nanoseconds>::read(const Value& value, const At& 
   constexpr double kMostSeconds = 1e9;
   double seconds = 0;
   const bool is_number = ValueCodec<double>::read(value, at, {}, seconds).ok();
-  if (!is_number || !(seconds > 0) || seconds > kMostSeconds)
-    return std::move(unexpected(value, at, words(bounds)).with_hint("Leave it out to wait without limit."));
-  // To the nearest, so that what is written of it is the same again; and never to 0, which would be no limit.
-  to = std::chrono::nanoseconds(std::max<std::int64_t>(std::llround(seconds * 1e9), 1));
+  if (!is_number || !(seconds >= 0) || seconds > kMostSeconds) return unexpected(value, at, words(bounds));
+  // To the nearest, so that what is written of it is the same again; and to 0 only what is.
+  to = std::chrono::nanoseconds(std::max<std::int64_t>(std::llround(seconds * 1e9), seconds > 0 ? 1 : 0));
   return {};
 }
 

@@ -15,15 +15,17 @@ namespace headrace {
 struct AsBytes {};
 template <>
 struct ValueCodec<std::uint64_t, AsBytes> : ValueCodec<std::uint64_t> {
+  static constexpr std::string_view python = "int | str";
   static std::string words(const Bounds&) { return "a size in bytes, such as 8GiB or 8GB"; }
   static Status read(const Value& value, const At& at, const Bounds& bounds, std::uint64_t& to);
   static Value write(std::uint64_t from);
 };
 
-/// A positive number of seconds.
+/// A number of seconds; 0 is no limit.
 template <>
 struct ValueCodec<std::chrono::nanoseconds> {
-  static std::string words(const Bounds&) { return "a positive number of seconds"; }
+  static constexpr std::string_view python = "float";
+  static std::string words(const Bounds&) { return "a number of seconds (0: no limit)"; }
   static Status read(const Value& value, const At& at, const Bounds& bounds, std::chrono::nanoseconds& to);
   static Value write(std::chrono::nanoseconds from);
   static void pack(PackedWriter& out, std::chrono::nanoseconds from) { out.signed_number(from.count()); }
@@ -35,6 +37,7 @@ struct ValueCodec<std::chrono::nanoseconds> {
 /// True, false, block or exact.
 template <>
 struct ValueCodec<Shuffle> {
+  static constexpr std::string_view python = "bool | str";
   static std::string words(const Bounds&) { return "true, false, block or exact"; }
   static Status read(const Value& value, const At& at, const Bounds& bounds, Shuffle& to);
   static Value write(const Shuffle& from);
@@ -47,6 +50,7 @@ struct ValueCodec<Shuffle> {
 /// Bytes, or "64x4".
 template <>
 struct ValueCodec<ShuffleShape> {
+  static constexpr std::string_view python = "int | str | ShuffleShape";
   static std::string words(const Bounds&) { return "bytes (1GiB), or a shape (64x4: streams x blocks of each pool)"; }
   static Status read(const Value& value, const At& at, const Bounds& bounds, ShuffleShape& to);
   static Value write(const ShuffleShape& from);
@@ -57,6 +61,7 @@ struct ValueCodec<ShuffleShape> {
 /// Auto, none, ram, or a directory.
 template <>
 struct ValueCodec<CacheChoice> {
+  static constexpr std::string_view python = "str | os.PathLike[str]";
   static std::string words(const Bounds&) { return "auto, none, ram or a directory"; }
   static Status read(const Value& value, const At& at, const Bounds& bounds, CacheChoice& to);
   static Value write(const CacheChoice& from);
@@ -67,6 +72,7 @@ struct ValueCodec<CacheChoice> {
 /// "host", or nothing.
 template <>
 struct ValueCodec<Share> {
+  static constexpr std::string_view python = "str";
   static std::string words(const Bounds&) { return "host"; }
   static Status read(const Value& value, const At& at, const Bounds& bounds, Share& to);
   static Value write(Share from) { return from == Share::kHost ? Value{"host"} : Value{}; }
@@ -78,7 +84,10 @@ struct ValueCodec<Share> {
 struct AsBudget {};
 template <>
 struct ValueCodec<ByTokens, AsBudget> : ValueCodec<ByTokens> {
-  static std::string words(const Bounds&) { return "a budget such as tokens=32768,max_samples=512,too_long=alone"; }
+  static constexpr std::string_view python = "ByTokens";
+  static std::string words(const Bounds&) {
+    return "a budget such as ByTokens(32768), or tokens=32768,max_samples=512,too_long=alone";
+  }
   static Status read(const Value& value, const At& at, const Bounds& bounds, ByTokens& to);
 };
 
@@ -100,6 +109,7 @@ struct ValueCodec<std::string, AsWord<Words>> : ValueCodec<std::string> {
 struct AsDevice {};
 template <>
 struct ValueCodec<std::string, AsDevice> : ValueCodec<std::string> {
+  static constexpr std::string_view python = "Any";  // also torch.device, and what stands for one
   static std::string words(const Bounds&) { return "cpu, or a device of torch such as cuda or cuda:1"; }
   static Status read(const Value& value, const At& at, const Bounds& bounds, std::string& to);
 };
@@ -108,6 +118,7 @@ struct ValueCodec<std::string, AsDevice> : ValueCodec<std::string> {
 struct AsName {};
 template <>
 struct ValueCodec<std::string, AsName> : ValueCodec<std::string> {
+  static constexpr std::string_view python = "str | int";
   static std::string words(const Bounds&) {
     return "file, a field with one whole number a row, or the number of an axis";
   }

@@ -32,12 +32,13 @@ namespace headrace {
 /// One member of a struct, without the struct's type.
 struct Member {
   std::string_view name;  ///< "length"; in a run file, as Python's keyword, with dashes on the command line.
-  std::string_view doc;   ///< One sentence for people, with the unit.
+  std::string_view doc;   ///< One sentence for people, with the unit; without its full stop.
   const ValueType* type = nullptr;
   void* (*in)(void* object) = nullptr;  ///< Return the member of an object.
   Bounds bounds = {};
   std::string_view expected = {};   ///< What it may be, where that is more than its type says.
   std::string_view otherwise = {};  ///< What holds where it is not given, where that is more than its default.
+  std::string_view more = {};       ///< Further sentences, where one is not enough.
   std::string_view hint = {};       ///< What to do where a value is refused that says nothing itself.
   bool is_required = false;
   bool is_bare = false;            ///< The struct may be written as this member alone: `windows: 1024`.
@@ -56,6 +57,7 @@ struct Member {
   Member&& at_most(std::uint64_t most) && { return bounds.most = most, std::move(*this); }
   Member&& else_(std::string_view text) && { return otherwise = text, std::move(*this); }
   Member&& cure(std::string_view text) && { return hint = text, std::move(*this); }
+  Member&& detail(std::string_view text) && { return more = text, std::move(*this); }
   Member&& takes(std::string_view text) && { return expected = text, std::move(*this); }
 
   /// Return what the member may be, in words: "a whole number of at least 1".

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <limits>
 #include <string>
+#include <string_view>
 
 #include "base/packed.h"
 #include "base/result.h"
@@ -26,6 +27,7 @@ struct ValueCodec;
 
 /// The functions of a ValueCodec, without its type.
 struct ValueType {
+  std::string_view python;                     ///< Python's annotation of such values: "int", "bool | str".
   std::string (*words)(const Bounds& bounds);  ///< "a whole number of at least 1"
   /// Read a value; nothing (None) makes it not given, where the type has that. Errors: kInvalidArgument.
   Status (*read)(const Value& value, const At& at, const Bounds& bounds, void* to);
@@ -34,8 +36,18 @@ struct ValueType {
   void (*unpack)(PackedReader& in, const Bounds& bounds, void* to);
 };
 
+/// Return what a codec says of Python's type of its values; one that says nothing takes several.
+template <class Codec>
+constexpr std::string_view python_type() {
+  if constexpr (requires { Codec::python; })
+    return Codec::python;
+  else
+    return "Any";
+}
+
 template <class T, class Form = Plain>
 inline constexpr ValueType value_type = {
+    python_type<ValueCodec<T, Form>>(),
     &ValueCodec<T, Form>::words,
     [](const Value& value, const At& at, const Bounds& bounds, void* to) {
       return ValueCodec<T, Form>::read(value, at, bounds, *static_cast<T*>(to));

@@ -30,6 +30,7 @@ const Spec& spec() {
 
 template <>
 struct ValueCodec<bool> {
+  static constexpr std::string_view python = "bool";
   static std::string words(const Bounds&) { return "true or false"; }
   static Status read(const Value& value, const At& at, const Bounds& bounds, bool& to);
   static Value write(bool from) { return {from}; }
@@ -44,6 +45,7 @@ Result<std::uint64_t> read_whole(const Value& value, const At& at, const Bounds&
 
 template <std::unsigned_integral T>
 requires(!std::same_as<T, bool>) struct ValueCodec<T> {
+  static constexpr std::string_view python = "int";
   static Bounds within(const Bounds& bounds) {
     return {bounds.least, std::min<std::uint64_t>(bounds.most, std::numeric_limits<T>::max())};
   }
@@ -63,6 +65,7 @@ requires(!std::same_as<T, bool>) struct ValueCodec<T> {
 
 template <>
 struct ValueCodec<WholeNumber> {
+  static constexpr std::string_view python = "int";
   static std::string words(const Bounds&) { return "a whole number from -2^63 to 2^64 - 1"; }
   static Status read(const Value& value, const At& at, const Bounds& bounds, WholeNumber& to);
   static Value write(const WholeNumber& from) { return {from}; }
@@ -72,6 +75,7 @@ struct ValueCodec<WholeNumber> {
 
 template <>
 struct ValueCodec<double> {
+  static constexpr std::string_view python = "float";
   static std::string words(const Bounds&) { return "a number"; }
   static Status read(const Value& value, const At& at, const Bounds& bounds, double& to);
   static Value write(double from) { return {from}; }
@@ -81,6 +85,7 @@ struct ValueCodec<double> {
 
 template <>
 struct ValueCodec<std::string> {
+  static constexpr std::string_view python = "str";
   static std::string words(const Bounds&) { return "a text"; }
   static Status read(const Value& value, const At& at, const Bounds& bounds, std::string& to);
   static Value write(const std::string& from) { return from.empty() ? Value{} : Value{from}; }
@@ -93,6 +98,7 @@ Result<std::size_t> read_word(const Value& value, const At& at, const std::vecto
 
 template <Worded E>
 struct ValueCodec<E> {
+  static constexpr std::string_view python = "str";
   static std::string words(const Bounds&) { return one_of_words(all_words(words_of(E{}))); }
   static Status read(const Value& value, const At& at, const Bounds&, E& to) {
     HEADRACE_ASSIGN(const std::size_t place, read_word(value, at, all_words(words_of(E{}))));
@@ -112,6 +118,7 @@ struct ValueCodec<E> {
 
 template <class T, class Form>
 struct ValueCodec<std::optional<T>, Form> {
+  static constexpr std::string_view python = python_type<ValueCodec<T, Form>>();
   using Inner = ValueCodec<T, Form>;
   static std::string words(const Bounds& bounds) { return Inner::words(bounds); }
   static Status read(const Value& value, const At& at, const Bounds& bounds, std::optional<T>& to) {

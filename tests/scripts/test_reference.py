@@ -211,8 +211,8 @@ ADDED = {
     "an argument of Loader": (
         "python/headrace/_headrace.pyi",
         '{"name": "lookahead",',
-        '{"name": "seed", "expected": "a {, or b", "default": "7", "doc": "Seed", "run_file": true,\n'
-        '"command_line": true},\n{"name": "lookahead",',
+        '{"name": "seed", "annotation": "int", "default": 7, "expected": "a {, or b", "doc": "Seed", "more": "",\n'
+        '"run_file": true, "command_line": true},\n{"name": "lookahead",',
         "| `seed` | `int` | `7` | a {, or b | `--seed`, run file | Seed. |",
     ),
 }

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
 from headrace._faces.cellmap_patches import CellMapCrops
 from headrace._faces.cellmap_theirs import balanced_sampler, crops_of
 from headrace._faces.old_knobs import table
-from headrace._loader.options import ShuffleShape
+from headrace._loader.arguments import takes_options
 from headrace._support.checks import invalid, whole_number
-from headrace._support.knobs import CELLMAP_KNOBS, names_knobs
+from headrace._support.knobs import CELLMAP_KNOBS
 from headrace._support.logging import logger
 from headrace.dataset import Dataset
 from headrace.torch import DataLoader
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from headrace._headrace import CellMapLoaderWords
 
 #: What is said of arguments that are accepted and change nothing.
 _WITHOUT_EFFECT = {
@@ -28,6 +33,7 @@ _WITHOUT_EFFECT = {
 }
 
 
+@takes_options("CellMapDataLoader", CELLMAP_KNOBS)
 class CellMapDataLoader:
     """Deliver patches as cellmap-data's loader of this name does, by C++ threads: the same arguments, keys and shapes.
 
@@ -52,20 +58,13 @@ class CellMapDataLoader:
         device: Where batches are delivered. None: on the CPU.
         iterations_per_epoch: Patches of an epoch, also without ``weighted_sampler``. Default: ``len(dataset)``.
         pin_memory: Batches lie in page-locked memory, if torch has an accelerator.
-        drop_last: Drop the patches that do not fill the last batch.
-        timeout: Seconds to wait for a batch before LoaderTimeoutError; 0: no limit.
         prefetch_factor: Accepted, without effect: as many batches are ready ahead as ``memory`` holds.
         persistent_workers: Accepted, without effect: threads stay as long as the loader.
         multiprocessing_context: Accepted, without effect: there are no worker processes.
         worker_init_fn: Accepted, never called, for the same reason.
         pin_memory_device: Accepted, without effect, as in torch.
         in_order: Accepted, without effect: batches always come in order.
-        shuffle_buffer: With ``is_train``: how much is mixed at any time, as :class:`headrace.Loader` has it.
-        seed: Seed of what is drawn. Default: as ``rng`` says.
-        memory: Bytes this loader may hold, as :class:`headrace.Loader` has it.
-        cache: What stays of decoded data, as :class:`headrace.Loader` has it.
-        rank: Data-parallel rank. Default: what torch.distributed or the launcher says.
-        world_size: Number of data-parallel ranks; give it with ``rank``.
+        **options: Those of :class:`headrace.Loader`; ``seed`` goes before ``rng``.
 
     Attributes:
         loader: The :class:`headrace.torch.DataLoader` that does the work.
@@ -76,7 +75,6 @@ class CellMapDataLoader:
         UnsupportedError: Something that cellmap-data has and Headrace has not; the text says what to do.
     """
 
-    @names_knobs("CellMapDataLoader", CELLMAP_KNOBS)
     def __init__(
         self,
         dataset: Any,
@@ -91,21 +89,16 @@ class CellMapDataLoader:
         iterations_per_epoch: int | None = None,
         *,
         pin_memory: bool = False,
-        drop_last: bool = False,
-        timeout: float = 0,
         prefetch_factor: int | None = None,
         persistent_workers: bool = False,
         multiprocessing_context: Any = None,
         worker_init_fn: Any = None,
         pin_memory_device: str = "",
         in_order: bool = True,
-        shuffle_buffer: int | str | ShuffleShape | None = None,
-        seed: int | None = None,
-        memory: int | str | None = None,
-        cache: Any = "auto",
-        rank: int | None = None,
-        world_size: int | None = None,
+        **options: Unpack[CellMapLoaderWords],
     ) -> None:
+        words: dict[str, Any] = dict(options)
+        seed = words.pop("seed", None)
         self.dataset = dataset if isinstance(dataset, Dataset) else crops_of(dataset)
         self.classes = list(classes) if classes is not None else list(getattr(self.dataset, "classes", []))
         self.batch_size, self.num_workers, self.is_train = batch_size, num_workers, is_train
@@ -121,7 +114,7 @@ class CellMapDataLoader:
             seed = getattr(self.dataset, "seed", None)
         if rng is not None:
             self._tell("rng", "a generator", f"seed={rng.initial_seed() if seed is None else seed}")
-        if shuffle_buffer is not None and not is_train:
+        if "shuffle_buffer" in words and not is_train:
             raise invalid(
                 "shuffle_buffer is for random patches, and is_train=False gives tiles in order", "Leave it out."
             )
@@ -131,11 +124,8 @@ class CellMapDataLoader:
             patches,
             batch_size,
             shuffle=is_train,
-            shuffle_buffer=shuffle_buffer,
             num_workers=num_workers,
             pin_memory=pin_memory,
-            drop_last=drop_last,
-            timeout=timeout,
             worker_init_fn=worker_init_fn,
             multiprocessing_context=multiprocessing_context,
             generator=rng,
@@ -146,11 +136,8 @@ class CellMapDataLoader:
             column_fn=self.dataset.form if isinstance(self.dataset, CellMapCrops) else None,
             device=self._device,
             seed=seed,
-            memory=memory,
-            cache=cache,
-            rank=rank,
-            world_size=world_size,
             provenance=isinstance(self.dataset, CellMapCrops),
+            **words,
         )
         self._tell_of_workers(
             prefetch_factor=prefetch_factor,
@@ -165,7 +152,9 @@ class CellMapDataLoader:
             self._tell("pin_memory", "True", "page-locked batches" if pins else "no effect: torch has no accelerator")
         if device is not None:
             self._tell("device", str(device), f"batches are delivered on {self.device}")
-        self._table = table("CellMapDataLoader", self._lines, self.loader.loader.report(), keeps=cache == "auto")
+        self._table = table(
+            "CellMapDataLoader", self._lines, self.loader.loader.report(), keeps=words.get("cache", "auto") == "auto"
+        )
         logger.info("%s", self._table)
 
     def _patches(self, weighted: bool, samples: int | None) -> Dataset:

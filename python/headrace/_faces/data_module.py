@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -12,18 +12,26 @@ from headrace._faces.lightning_base import LightningDataModule, say
 from headrace._faces.old_knobs import OldKnobs, table
 from headrace._faces.trainer_loader import TrainerLoader
 from headrace._headrace import ToolResult
-from headrace._loader.by_tokens import ByTokens
-from headrace._loader.options import ShuffleShape
+from headrace._loader.arguments import takes_options
 from headrace._support.checks import invalid, memory_bytes, one_of
-from headrace._support.knobs import DATA_MODULE_KNOBS, names_knobs
+from headrace._support.knobs import DATA_MODULE_KNOBS
 from headrace.dataset import Dataset, Fields, Paths
 from headrace.opening import open
 from headrace.tools import check_memory
 from headrace.torch import DataLoader
 
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from headrace._headrace import DataModuleWords
+
 _STAGES = {"fit": ("train", "val"), "validate": ("val",), "test": ("test",), "predict": ("predict",)}
+#: Options of Loader that are of the training files, or of whole groups in validation, test and prediction.
+_OF_THE_ORDER, _OF_THE_END = ("shuffle_buffer", "sampler"), ("drop_last", "tail")
+_OF_GROUPS = ("max_items", "max_groups")
 
 
+@takes_options("DataModule", DATA_MODULE_KNOBS)
 class DataModule(LightningDataModule):
     """Deliver the files of a training run to a Lightning Trainer, or to a loop of your own.
 
@@ -43,50 +51,33 @@ class DataModule(LightningDataModule):
         test_files: The same for ``test()``.
         predict_files: The same for ``predict()``. Default: ``test_files``.
         batch_size: Samples a batch, on each rank.
-        batch: In place of ``batch_size``: :class:`headrace.ByTokens`, as :class:`headrace.Loader` has it.
         fields: Which arrays make up a sample, as :func:`headrace.open` has it.
         transforms: What each data set is mapped with, in order, as :meth:`headrace.Dataset.map` takes it.
         column_fn: Called with each batch, on the thread that takes it; what it returns is delivered.
-        batch_format: ``"dict"`` or ``"tuple"``, in field order: ``x, y = batch``.
         shuffle: Of the training files: True, False or ``"exact"``, as :class:`headrace.Loader` has it. Default: True,
             unless there is a ``sampler``.
-        shuffle_buffer: How much of the training files is mixed at any time, as :class:`headrace.Loader` has it.
-        sampler: Another order of the training files, as :class:`headrace.Loader` has it. With ``overfit_batches`` it is
-            not asked.
-        drop_last: Drop the training samples that do not fill the last batch.
-        tail: What becomes of these samples: ``"partial"``, ``"drop"`` or ``"pad"``, as :class:`headrace.Loader` has it.
         eval_batch_size: Samples a batch in validation, test and prediction. Default: ``batch_size`` or ``batch``.
         eval_group_by: Batches of whole groups there, as :class:`headrace.Loader` has ``group_by``. A
             :class:`headrace.GroupReducer` takes the loader: ``GroupReducer(data.val_dataloader())``.
-        max_items: With ``eval_group_by``: most rows of a batch, as :class:`headrace.Loader` has it.
-        max_groups: With ``eval_group_by``: most groups of a batch.
-        layout: ``"ragged"`` or ``"padded"``, as :class:`headrace.Loader` has it.
-        fill: With ``layout="padded"``: what samples are filled up with.
-        seed: Seed of the order.
-        memory: Bytes that the loaders may hold, as int or text (``"8GiB"``). Training gets three quarters of them while
-            it shares them with validation. Default: what the process may use, for the loader that is being iterated.
-        threads: Decode threads. Default: as many as this process may use.
-        cache: What stays of decoded data between epochs, as :class:`headrace.Loader` has it.
-        share: ``"host"``: processes of this host keep data once, as :class:`headrace.Loader` has it.
-        provenance: Deliver with each batch a field ``_rows``, int64 of shape (rows, 2): file, and row in it.
-        timeout: Seconds to wait for a batch before LoaderTimeoutError; 0: no limit.
         pin_memory: Batches lie in page-locked memory, if torch has an accelerator.
-        device: ``"auto"``: batches are copied to the Trainer's device ahead, by the loader (see
-            :class:`headrace.Loader`); or any device, as ``Loader(device=)`` takes it. ``"cpu"``: the Trainer copies
-            each batch when its step begins.
         read_chunk_size: Rows of a cached chunk: with ``max_cached_chunks``, a limit of ``memory``.
         max_cached_chunks: Chunks that each worker would keep: so many bytes at most are held.
         num_workers: Above 0: so many decode threads at most. There are no worker processes.
         prefetch_factor: Accepted, without effect: as many batches are ready ahead as the memory holds.
         preload_to_ram: True: all rows are decoded before the first batch, if they fit the memory.
         persistent_workers: Accepted, without effect: threads stay as long as their loader.
+        **options: Those of :class:`headrace.Loader`, which are written here.
+
+    ``shuffle_buffer``, ``sampler``, ``drop_last`` and ``tail`` are of the training files (with ``overfit_batches`` the
+    sampler is not asked), ``max_items`` and ``max_groups`` go with ``eval_group_by``; the others are of all files.
+    Of ``memory`` training gets three quarters while it shares it with validation. ``device="auto"``: batches are copied
+    to the Trainer's device ahead, by the loader; with ``"cpu"`` the Trainer copies each batch when its step begins.
 
     Raises:
         InvalidArgumentError: An argument is wrong, or arguments contradict each other (a ValueError).
         UnknownArgumentError: There is no such argument; the text names the nearest one, or what replaces it.
     """
 
-    @names_knobs("DataModule", DATA_MODULE_KNOBS)
     def __init__(
         self,
         train_files: Paths | Dataset | None = None,
@@ -95,47 +86,32 @@ class DataModule(LightningDataModule):
         predict_files: Paths | Dataset | None = None,
         *,
         batch_size: int | None = None,
-        batch: ByTokens | None = None,
         fields: Fields = None,
         transforms: Sequence[Any] = (),
         column_fn: Callable[[Any], Any] | None = None,
-        batch_format: str = "dict",
         shuffle: bool | str | None = None,
-        shuffle_buffer: int | str | ShuffleShape | None = None,
-        sampler: Any = None,
-        drop_last: bool = False,
-        tail: str | None = None,
         eval_batch_size: int | None = None,
         eval_group_by: str | int | None = None,
-        max_items: int | None = None,
-        max_groups: int | None = None,
-        layout: str = "ragged",
-        fill: float = 0,
-        seed: int = 0,
-        memory: int | str | None = None,
-        threads: int | None = None,
-        cache: Any = "auto",
-        share: str | None = None,
-        provenance: bool = False,
-        timeout: float = 0,
         pin_memory: bool = False,
-        device: Any = "cpu",
         read_chunk_size: int | None = None,
         max_cached_chunks: int | None = None,
         num_workers: int | None = None,
         prefetch_factor: int | None = None,
         preload_to_ram: bool | None = None,
         persistent_workers: bool | None = None,
+        **options: Unpack[DataModuleWords],
     ) -> None:
         super().__init__()
         self._files = {"train": train_files, "val": val_files, "test": test_files, "predict": predict_files}
         if all(files is None for files in self._files.values()):
             raise invalid("a data module needs files", 'Give train_files=, for example "train_*.h5".')
+        words: dict[str, Any] = dict(options)
+        batch = words.pop("batch", None)
         if batch_size is None and batch is None:
             raise invalid("batch_size is missing", "Give the number of samples a batch, or batch=hr.ByTokens(tokens).")
         _one_of_two("batch", batch, "batch_size", batch_size)
         _one_of_two("eval_group_by", eval_group_by, "eval_batch_size", eval_batch_size)
-        if eval_group_by is None and (max_items is not None or max_groups is not None):
+        if eval_group_by is None and not words.keys().isdisjoint(_OF_GROUPS):
             raise invalid("max_items and max_groups bound batches of whole groups: give eval_group_by= too")
         self.batch_size = batch_size  # Lightning's Tuner sets it
         self.eval_batch_size = eval_batch_size
@@ -144,25 +120,19 @@ class DataModule(LightningDataModule):
         self._transforms = _functions("transforms", transforms)
         self._column_fn = column_fn
         self._batch = batch
-        self._groups = {"group_by": eval_group_by, "max_items": max_items, "max_groups": max_groups}
+        self._groups = {"group_by": eval_group_by, **_taken(words, _OF_GROUPS)}
+        self._tail = _taken(words, _OF_THE_END)
         self._order = {
-            "shuffle": sampler is None if shuffle is None else shuffle,
-            "shuffle_buffer": shuffle_buffer,
-            "sampler": sampler,
+            "shuffle": "sampler" not in words if shuffle is None else shuffle,
+            **_taken(words, _OF_THE_ORDER),
         }
-        self._tail = {"drop_last": drop_last, "tail": tail}
-        self._common = {"layout": layout, "fill": fill, "share": share}
+        memory = words.pop("memory", None)
         self._memory = None if memory is None else memory_bytes("memory", memory)
-        self._threads = threads
-        self._cache = cache
+        self._threads: int | None = words.pop("threads", None)
+        self._cache = words.pop("cache", "auto")
+        self._device = words.pop("device", "cpu")
         self._pin_memory = pin_memory
-        self._device = device
-        self._words: dict[str, Any] = {
-            "batch_format": batch_format,
-            "seed": seed,
-            "provenance": provenance,
-            "timeout": timeout,
-        }
+        self._common = words
         self._knobs = OldKnobs(
             read_chunk_size=read_chunk_size,
             max_cached_chunks=max_cached_chunks,
@@ -359,7 +329,6 @@ class DataModule(LightningDataModule):
             pin_memory=self._pin_memory,
             device=self._destination(),
             column_fn=self._column_fn,
-            **self._words,
         )
         if became.lines and not self._told:
             self._told = True
@@ -427,6 +396,11 @@ class DataModule(LightningDataModule):
     def __getstate__(self) -> dict[str, Any]:
         """Go to another process without threads: it makes its own loaders, which begin where this one's is."""
         return {**self.__dict__, "_loaders": {}, "_resume": self.state_dict().get("train")}
+
+
+def _taken(words: dict[str, Any], names: Sequence[str]) -> dict[str, Any]:
+    """Take words of these names out."""
+    return {name: words.pop(name) for name in names if name in words}
 
 
 def _functions(name: str, given: Any) -> tuple[Any, ...]:

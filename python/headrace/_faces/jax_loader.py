@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import weakref
 from collections.abc import Mapping
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 
@@ -15,14 +14,20 @@ from headrace._faces.jax_columns import Columns
 from headrace._faces.jax_iterator import FINISHED, BatchIterator, IteratorState
 from headrace._faces.jax_shards import Shards, sharding_of
 from headrace._headrace import Report
-from headrace._loader.options import ShuffleShape
+from headrace._loader.arguments import takes_options
 from headrace._support.checks import invalid, one_of, whole_number
-from headrace._support.knobs import JAX_KNOBS, names_knobs
+from headrace._support.knobs import JAX_KNOBS
 from headrace._support.logging import logger
 from headrace.dataset import Dataset, Paths
 from headrace.opening import open
 
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
+    from headrace._headrace import JaxLoaderWords
+
+
+@takes_options("Loader", JAX_KNOBS)
 class Loader:
     """Delivers the samples of a data set as global ``jax.Array``s, at the speed of :class:`headrace.Loader`.
 
@@ -42,26 +47,16 @@ class Loader:
         spec: The PartitionSpec of a batch, or the name of one axis: ``P("data")`` divides rows over that axis and
             repeats them over all others.
         sharding: A sharding in place of ``mesh`` and ``spec``.
-        shuffle: As :class:`headrace.Loader` has it: False, True (``"block"``) or ``"exact"``.
-        shuffle_buffer: As :class:`headrace.Loader` has it.
-        sampler: As :class:`headrace.Loader` has it; not one that divides by itself.
         drop_last: Drop the samples that do not fill the last batch: the default. False: the same as
             ``tail="partial"``.
         tail: ``"drop"``, ``"pad"`` (the last batch is filled with repeats, and every batch has a field ``_weight``, 0
             for these), or ``"partial"``: a smaller last batch, which compiles once more, and which the devices must
             divide.
-        seed: Seed of the order.
-        memory: Bytes that this process's loader may hold.
-        threads: Decode and assembly threads of this process.
-        cache: As :class:`headrace.Loader` has it.
-        share: As :class:`headrace.Loader` has it.
         width: Where samples differ in length: rows that each is filled up to. Batches then have ``mask`` and
             ``lengths`` too. A longer sample is an error; ``T.Truncate(width)`` shortens it.
-        fill: With ``width``: what samples are filled up with.
-        provenance: Deliver with each batch a field ``_rows``, of shape (rows, 2): number of the file, and row in it.
         num_epochs: Epochs of one ``iter(loader)``; None: without end.
         ahead: Batches whose copy to the devices begins before they are asked for. Default: 1, and 0 on CPU devices.
-        timeout: Seconds to wait for one batch before LoaderTimeoutError. Default, and 0: no limit.
+        **options: Those of :class:`headrace.Loader`; of this process.
 
     Attributes:
         loader: The :class:`headrace.Loader` that does the work in this process.
@@ -75,7 +70,6 @@ class Loader:
         UnknownArgumentError: An argument is another loader's; the text says what replaces it (a TypeError too).
     """
 
-    @names_knobs("Loader", JAX_KNOBS)
     def __init__(
         self,
         dataset: Dataset | Paths,
@@ -84,22 +78,12 @@ class Loader:
         mesh: jax.sharding.Mesh | None = None,
         spec: jax.sharding.PartitionSpec | str | None = None,
         sharding: jax.sharding.Sharding | None = None,
-        shuffle: bool | str = False,
-        shuffle_buffer: int | str | ShuffleShape | None = None,
-        sampler: Any = None,
         drop_last: bool | None = None,
         tail: str | None = None,
-        seed: int = 0,
-        memory: int | str | None = None,
-        threads: int | None = None,
-        cache: str | os.PathLike[str] = "auto",
-        share: str | None = None,
         width: int | None = None,
-        fill: float = 0,
-        provenance: bool = False,
         num_epochs: int | None = 1,
         ahead: int | None = None,
-        timeout: float | None = None,
+        **options: Unpack[JaxLoaderWords],
     ) -> None:
         one_of("drop_last", drop_last, (None, True, False))
         one_of("tail", tail, (None, "drop", "pad", "partial"))
@@ -115,29 +99,19 @@ class Loader:
         self.ahead = usual if ahead is None else whole_number("ahead", ahead, least=0)
         self._owns_dataset = not isinstance(dataset, Dataset)
         data = dataset if isinstance(dataset, Dataset) else open(dataset)
-        self._columns = Columns(data, width, fill)
+        self._columns = Columns(data, width, options.get("fill", 0))
         for name, shape in self._columns.shapes.items():
             self._shards.check_field(name, (self.batch_size, *shape))
         self.loader = engine.Loader(
             data,
             global_batch_size=self.batch_size,
-            shuffle=shuffle,
-            shuffle_buffer=shuffle_buffer,
-            sampler=sampler,
             tail=tail or ("partial" if drop_last is False else "drop"),
-            seed=seed,
             rank=self._shards.block,
             world_size=self._shards.num_blocks,
-            memory=memory,
-            threads=threads,
-            cache=cache,
-            share=share,
             layout="ragged" if width is None else "padded",
-            fill=fill,
-            provenance=provenance,
-            timeout=timeout,
+            **options,
         )
-        self._tail = str(self.loader._options["tail"])
+        self._tail = str(self.loader._options["tail"] or "partial")
         self._state: IteratorState | None = None  # of what was delivered last
         self._finished = False  # the state that was loaded is behind the last epoch
         self._became = ""  # what load_text_dataset made of a program's settings

@@ -5,11 +5,14 @@ from __future__ import annotations
 import multiprocessing
 import multiprocessing.context
 import numbers
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from headrace._support.checks import invalid, real_number, whole_number
+
+#: Options of Loader that say how large batches are, in place of ``batch_size``.
+_SIZES = ("batch", "group_by", "global_batch_size")
 
 
 @dataclass(frozen=True)
@@ -29,16 +32,11 @@ class TorchArguments:
     timeout: Any
     prefetch_factor: Any
     generator: Any
-    seed: Any
     worker_init_fn: Any
     multiprocessing_context: Any
     collate_fn: Any
     column_fn: Any
-    batch: Any
-    group_by: Any
-    lookahead: Any
-    tail: Any
-    layout: Any
+    options: Mapping[str, Any]  # those of Loader that were given
 
     def __post_init__(self) -> None:
         """Check what torch checks, in its order."""
@@ -49,6 +47,8 @@ class TorchArguments:
             )
         if not real_number("timeout", self.timeout) >= 0:
             raise invalid("timeout option should be non-negative", "0: no limit.")
+        if self.num_workers and "threads" in self.options:
+            raise invalid("num_workers option is mutually exclusive with threads", "Give one of them.")
         if (
             self.prefetch_factor is not None
             and whole_number("prefetch_factor", self.prefetch_factor, least=-(2**63)) < 0
@@ -100,11 +100,11 @@ class TorchArguments:
 
     def _check_sizes(self) -> None:
         """Check the arguments that torch has not against those that it has, in its manner."""
-        for name in ("batch", "group_by"):
-            if getattr(self, name) is not None and self.batch_size != 1:
+        for name in _SIZES:
+            if name in self.options and self.batch_size != 1:
                 raise invalid(f"{name} option is mutually exclusive with batch_size", "Give one of them.")
-        for name, usual in (("tail", (None, "partial")), ("layout", ("ragged",))):
-            if not self.batched and getattr(self, name) not in usual:
+        for name, usual in (("tail", "partial"), ("layout", "ragged")):
+            if not self.batched and self.options.get(name, usual) != usual:
                 raise invalid(
                     f"batch_size=None option disables auto-batching and is mutually exclusive with {name}",
                     f"Give a batch_size, or leave {name} out.",
@@ -135,22 +135,19 @@ class TorchArguments:
 
         Without batches ``samples_together`` are decoded at once; with ``lookahead`` one, since it counts batches.
         """
-        own = {name: getattr(self, name) for name in ("batch", "group_by", "lookahead", "tail", "layout")}
-        words: dict[str, Any] = {"seed": self._seed(), "timeout": self.timeout or None, **own}
+        words: dict[str, Any] = {"seed": self._seed(), "timeout": self.timeout, **self.options}
         if self.num_workers:
             words["threads"] = self.num_workers
         if self.batch_sampler is not None:
             return {**words, "batch_sampler": self.batch_sampler}
         if self.sampler is not None:
             words["sampler"] = self.sampler
-        if self.batch is None and self.group_by is None:
-            together = samples_together if self.lookahead is None else 1
+        if self.options.keys().isdisjoint(_SIZES):
+            together = 1 if "lookahead" in self.options else samples_together
             words["batch_size"] = together if self.batch_size is None else self.batch_size
         return {**words, "shuffle": self.shuffle or False, "drop_last": self.drop_last}
 
     def _seed(self) -> int:
-        if self.seed is not None:
-            return whole_number("seed", self.seed, least=0, most=2**64 - 1)
         return 0 if self.generator is None else int(self.generator.initial_seed()) % 2**64
 
     def without_effect(self) -> Iterator[str]:

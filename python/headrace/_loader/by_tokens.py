@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
-from headrace._support.checks import invalid, one_of, whole_number
+from headrace._support.checks import one_of, whole_number
 
 
 @dataclass(frozen=True)
@@ -44,25 +44,5 @@ class ByTokens:
         one_of("too_long", self.too_long, ("error", "alone"))
         whole_number("lookahead", self.lookahead, least=1)
 
-    def __str__(self) -> str:
-        words = {
-            "tokens": self.tokens,
-            "max_samples": self.max_samples,
-            "too_long": None if self.too_long == "error" else self.too_long,
-            "lanes": self.lanes,
-            "lookahead": None if self.lookahead == ByTokens.lookahead else self.lookahead,
-        }
-        return ",".join(f"{name}={value}" for name, value in words.items() if value is not None)
-
-
-def tokens_text(batch: Any) -> str | None:
-    """Return what ``batch=`` says, as the engine takes it; a run file says it in that form.
-
-    Raises:
-        InvalidArgumentError: It is no ByTokens.
-    """
-    if batch is None or isinstance(batch, (str, ByTokens)):
-        return None if batch is None else str(batch)
-    raise invalid(
-        f"batch must be hr.ByTokens(tokens), not {batch!r}", "For batches of so many samples give batch_size=."
-    )
+    def _as_value(self) -> dict[str, Any]:
+        return {name: value for name, value in asdict(self).items() if value is not None}

@@ -10,19 +10,12 @@ from headrace.dataset import Dataset
 from headrace.samplers import Balanced, Listing, LookAhead, Weighted
 
 
-def order_of(sampler: Any, batch_sampler: Any, lookahead: int | None) -> Any:
-    """Return what ``sampler=``, ``batch_sampler=`` and ``lookahead=`` say together; None for the engine's orders."""
-    if lookahead is not None:
-        return LookAhead(sampler, lookahead)
-    return sampler if batch_sampler is None else Listing(batch_sampler, batches=True)
-
-
 def need_numbers(dataset: Dataset, order: Any) -> None:
     """Raise unless the samples have numbers that a sampler could give.
 
     Args:
         dataset: The data set.
-        order: As :func:`order_of` returns it.
+        order: As :func:`headrace._loader.options.order_of` returns it.
 
     Raises:
         InvalidArgumentError: There is a sampler, and samples are patches that are drawn anew in each epoch.

@@ -151,10 +151,7 @@ _OF_DATALOADER: Mapping[str, str] = MappingProxyType(
 DATALOADER_KNOBS: Mapping[str, Mapping[str, str]] = MappingProxyType(
     {
         "headrace.Loader": {
-            "threads": "Use num_workers=.",
-            "global_batch_size": "Use batch_size=, in samples on each rank, as in torch.",
             "framework": "Not needed: batches are of tensors.",
-            "on_error": _DAMAGE_ALWAYS,
         },
         **{
             loader: {name: _OF_DATALOADER.get(text, text) for name, text in group.items()}
@@ -193,14 +190,13 @@ DATA_MODULE_KNOBS: Mapping[str, Mapping[str, str]] = MappingProxyType(
     {
         "headrace.Loader": {
             "dataset": _FILES_OF_STAGES,
-            "global_batch_size": "Use batch_size=, in samples on each rank.",
+            "global_batch_size": "Use batch_size=, in samples on each rank, which Lightning's Tuner sets.",
             "batch_sampler": f"Not here: it gives one rank's own batches, and ranks are the Trainer's; {_LOADERS_OWN}",
             "lookahead": f"Not here: checkpoints hold any step, and such an epoch has no middle; {_LOADERS_OWN}",
             "group_by": f"Use eval_group_by=; for training on whole groups {_LOADERS_OWN}",
             "rank": _OF_DATA_MODULE[_RANK],
             "world_size": _OF_DATA_MODULE[_WORLD],
             "framework": "Not needed: batches are of tensors.",
-            "on_error": _DAMAGE_ALWAYS,
         },
         **{
             loader: {name: _OF_DATA_MODULE.get(text, text) for name, text in group.items() if name not in _OF_BOTH}
@@ -246,7 +242,6 @@ CELLMAP_KNOBS: Mapping[str, Mapping[str, str]] = MappingProxyType(
             "fill": _ONE_SHAPE,
             "share": "Not for patches: each process has its own cache.",
             "batch_format": "Not needed: batches are dicts with cellmap-data's keys.",
-            "on_error": _DAMAGE_ALWAYS,
             "samples_per_epoch": "Use iterations_per_epoch=.",
             "balance": "Use weighted_sampler=True, and classes= for some of them.",
             "framework": "Not needed: batches are of tensors.",
@@ -300,7 +295,6 @@ JAX_KNOBS: Mapping[str, Mapping[str, str]] = MappingProxyType(
             "framework": "Not needed: batches are of jax.Arrays.",
             "device": _OF_JAX[_TO_DEVICE],
             "batch_format": "Not needed: a dict is a pytree.",
-            "on_error": _DAMAGE_ALWAYS,
         },
         **{
             loader: {
