@@ -144,7 +144,7 @@ def test_a_batch_that_is_there_in_time_is_no_timeout(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("device", ["cupboard", 1.5, object(), "cuda:x"], ids=str)
 def test_devices_that_there_are_not(jets, device: Any) -> None:
-    with pytest.raises(hr.InvalidArgumentError, match="^device must be (one that torch has|cpu, or a device)"):
+    with pytest.raises(hr.InvalidArgumentError, match=r"^device must be (one that torch has|cpu, or a device)"):
         hr.Loader(jets.open(), 50, framework="torch", device=device)
 
 
