@@ -8,6 +8,7 @@
 #include "dataset/data_tree.h"
 #include "dataset/verbs/verb_options.h"
 #include "loader/loader_settings.h"
+#include "tools/run_file_text.h"
 
 namespace headrace::cli {
 namespace {
@@ -101,20 +102,18 @@ RunConfig LoaderArguments::config() const {
     for (const std::string& line : run.became) std::fprintf(stderr, "note: %s\n", line.c_str());
   } else {
     run.data = tree_of(files);
-    run.loader.batch_size = kBatchSize;
-    run.loader.shuffle = true;
+    run.loader.batch = Samples{kBatchSize};
+    run.loader.order = BlockShuffle{};
   }
   if (!fields.empty() || sample_axes != 0 || !broadcast.empty()) run.data = with_choices(*run.data);
-  LoaderSettings settings = settings_of(run.loader);
+  LoaderSettings settings = loader_settings(run);
   if (given.contains("batch_size") || given.contains("global_batch_size") || given.contains("group_by") ||
       given.contains("batch")) {  // what says how large batches are is said by one of the two
-    settings.options.batch_size = settings.options.global_batch_size = 0;
-    settings.options.by_tokens.reset();
-    settings.options.group_by.reset();
+    settings.batch_size = settings.global_batch_size = 0;
+    settings.by_tokens.reset();
     settings.group_by.clear();
     if (!given.contains("group_by")) settings.max_items = settings.max_groups = 0;
   }
-  settings.framework = run.framework, settings.device = run.device, settings.batch_format = run.batch_format;
   for (const auto& [name, text] : given) {
     const Member& option = *spec<LoaderSettings>().find(name);
     const At at{nullptr, flag_of(name)};
@@ -123,8 +122,8 @@ RunConfig LoaderArguments::config() const {
   if (settings.options.world_size && !settings.options.rank) settings.options.rank = 0;
   if (exact && shuffle == false)
     throw Error(ErrorCode::kInvalidArgument, "--exact and --no-shuffle contradict each other");
-  if (shuffle) settings.options.shuffle = *shuffle;
-  if (exact) settings.options.shuffle = Shuffle::kExact;
+  if (shuffle) settings.shuffle = *shuffle ? ShuffleWord::kBlock : ShuffleWord::kNone;
+  if (exact) settings.shuffle = ShuffleWord::kExact;
   settle(settings).value();
   run.loader = settings.options;
   return run;

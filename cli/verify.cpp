@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "exit_status.h"
+#include "loader_options.h"
 #include "terminal.h"
 #include "verbs.h"
 
@@ -16,7 +17,8 @@ Verb add_verify(CLI::App& program) {
   };
   const auto options = std::make_shared<Options>();
   CLI::App* app = program.add_subcommand("verify", "Decode and check every chunk; list what is bad");
-  app->add_option("FILE", options->files, "Files or globs")->required();
+  app->add_option("FILE", options->files, "Files or globs, or one run file (.yaml), whose files are checked")
+      ->required();
   app->add_option("--threads", options->threads, "Decode threads; 0: as many as this process may use")
       ->check(CLI::Range(0, 4096))
       ->capture_default_str();
@@ -25,6 +27,8 @@ Verb add_verify(CLI::App& program) {
   app->footer(
       "Examples:\n  headrace verify 'train_*.h5'\n  headrace verify jets_07.h5 --threads 8 || echo \"status $?\"");
   return {app, &options->json, [options] {
+            if (options->files.size() == 1 && is_run_file(options->files[0]))
+              options->files = files_of_run(load_run(options->files[0]));
             ProgressLine line("verifying", ProgressLine::Unit::kBytes, !options->quiet);
             return show_result(verify(options->files, options->threads, line.callback()), options->json);
           }};

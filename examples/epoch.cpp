@@ -11,7 +11,10 @@ int main(int argc, char** argv) try {
     return 2;
   }
   const auto jets = headrace::open(argv[1], {.fields = {{"x", "feature_matrix"}, {"y", "labels"}}});
-  headrace::Loader loader(jets, {.batch_size = 512, .shuffle = true, .seed = 7, .memory = headrace::mebibytes(512)});
+  headrace::Loader loader(jets, {.batch = headrace::Samples{512},
+                                 .order = headrace::BlockShuffle{},
+                                 .seed = 7,
+                                 .memory = headrace::mebibytes(512)});
   std::map<std::int64_t, std::uint64_t> jets_of_class;
   std::uint64_t zeros = 0;
   std::uint64_t values = 0;

@@ -48,8 +48,8 @@ void read_progress(const std::string& text) {
 }
 
 /// A loader that has not begun to load.
-std::unique_ptr<Loader> loader_of(Shuffle shuffle) {
-  const LoaderOptions options{.batch_size = 10, .shuffle = shuffle, .memory = 1 << 20, .threads = 1};
+std::unique_ptr<Loader> loader_of(const Order& order) {
+  const LoaderOptions options{.batch = Samples{10}, .order = order, .memory = 1 << 20, .threads = 1};
   return std::make_unique<Loader>(testing::fake_dataset({130, 75, 40}, {{20, 16}, {3, 64}}), options);
 }
 
@@ -86,8 +86,10 @@ void read_state(const std::string& text) {
   expect(check_state(*state, *again).ok() == can_go_on);
   (void)lanes_of(state->steps);
   static std::unique_ptr<Loader> loaders[3];
-  for (const Shuffle::Mode order : {Shuffle::kNone, Shuffle::kBlock, Shuffle::kExact}) {
-    std::unique_ptr<Loader>& loader = loaders[order];
+  const Order orders[] = {InOrder{}, BlockShuffle{}, ExactShuffle{}};
+  for (std::size_t i = 0; i < 3; ++i) {
+    const Order& order = orders[i];
+    std::unique_ptr<Loader>& loader = loaders[i];
     if (!loader) loader = loader_of(order);
     if (!go_to(*loader, *state)) loader.reset();
   }

@@ -37,15 +37,15 @@ LoaderSettings words_to_settings(const nb::dict& words) {
   return settings;
 }
 
-LoaderSettings to_settings(const nb::dict& words, std::shared_ptr<const SamplerChoice> sampler) {
+LoaderSettings to_settings(const nb::dict& words, const Order* sampler) {
   LoaderSettings settings = words_to_settings(words);
-  settings.options.sampler = std::move(sampler);
+  if (sampler) settings.sampler_order = *sampler;
   settle(settings).value();
   return settings;
 }
 
-nb::dict settled_words(const nb::dict& words, std::shared_ptr<const SamplerChoice> sampler) {
-  const LoaderSettings given = to_settings(words, std::move(sampler));
+nb::dict settled_words(const nb::dict& words, const Order* sampler) {
+  const LoaderSettings given = to_settings(words, sampler);
   LoaderSettings settled = settings_of(given.options);
   settled.framework = given.framework, settled.device = given.device, settled.batch_format = given.batch_format;
   return to_words(settled, true);

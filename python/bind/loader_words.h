@@ -3,8 +3,6 @@
 
 #include <nanobind/nanobind.h>
 
-#include <memory>
-
 #include "loader/loader_settings.h"
 
 namespace headrace::python {
@@ -14,9 +12,9 @@ namespace nb = nanobind;
 /// Take names and values; None is not given. Nothing is checked against each other. Throws Error(kInvalidArgument).
 LoaderSettings words_to_settings(const nb::dict& words);
 /// The same, settled. \param sampler  What has no word of its own; may be null.
-LoaderSettings to_settings(const nb::dict& words, std::shared_ptr<const SamplerChoice> sampler = nullptr);
+LoaderSettings to_settings(const nb::dict& words, const Order* sampler = nullptr);
 /// Return all of them as they were understood and settled, None where one has no value.
-nb::dict settled_words(const nb::dict& words, std::shared_ptr<const SamplerChoice> sampler);
+nb::dict settled_words(const nb::dict& words, const Order* sampler);
 /// Return what is given, as keyword arguments of headrace.Loader. \param all  The others too; None where they have no
 /// value.
 nb::dict to_words(const LoaderSettings& settings, bool all = false);

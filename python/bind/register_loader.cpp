@@ -26,29 +26,26 @@ using Weights = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device:
 
 /// {"weights": …, "replacement": …, "num_samples": …}, {"by": …, "num_samples": …}, {"fed_samples": …} or {"listed":
 /// (rows, sizes of batches or None), "every_epoch": …}.
-std::shared_ptr<const SamplerChoice> to_sampler(const nb::dict& words) {
-  SamplerChoice choice;
+Order to_sampler(const nb::dict& words) {
   if (words.contains("weights")) {
     const auto weights = nb::cast<Weights>(words["weights"]);
-    choice = Weighted{{weights.data(), weights.data() + weights.size()},
-                      nb::cast<bool>(words["replacement"]),
-                      nb::cast<std::uint64_t>(words["num_samples"])};
-  } else if (words.contains("by")) {
-    choice = Balanced{from_python(nb::cast<nb::str>(words["by"])), nb::cast<std::uint64_t>(words["num_samples"])};
-  } else if (words.contains("fed_samples")) {
-    choice = OnlineSampler{nb::cast<std::uint64_t>(words["fed_samples"])};
-  } else {
-    ListedNumbers listed = from_listed(words["listed"]);
-    choice = Listed{std::move(listed.rows), nb::cast<bool>(words["every_epoch"]), std::move(listed.batch_rows)};
+    return Weighted{{weights.data(), weights.data() + weights.size()},
+                    nb::cast<bool>(words["replacement"]),
+                    nb::cast<std::uint64_t>(words["num_samples"])};
   }
-  return std::make_shared<const SamplerChoice>(std::move(choice));
+  if (words.contains("by"))
+    return Balanced{from_python(nb::cast<nb::str>(words["by"])), nb::cast<std::uint64_t>(words["num_samples"])};
+  if (words.contains("fed_samples")) return OnlineSampler{nb::cast<std::uint64_t>(words["fed_samples"])};
+  ListedNumbers listed = from_listed(words["listed"]);
+  return Listed{std::move(listed.rows), nb::cast<bool>(words["every_epoch"]), std::move(listed.batch_rows)};
 }
 
 std::shared_ptr<LoaderHandle> make_loader(const DatasetHandle& dataset,
                                           const nb::typed<nb::dict, nb::str, nb::object>& words,
                                           const nb::object& sampler) {
-  const LoaderSettings settings =
-      to_settings(words, sampler.is_none() ? nullptr : to_sampler(nb::cast<nb::dict>(sampler)));
+  Order order;
+  if (!sampler.is_none()) order = to_sampler(nb::cast<nb::dict>(sampler));
+  const LoaderSettings settings = to_settings(words, sampler.is_none() ? nullptr : &order);
   return LoaderHandle::make(dataset.dataset, settings.options,
                             settings.framework == "torch" ? Framework::kTorch : Framework::kNumpy,
                             settings.batch_format == "tuple" ? BatchFormat::kTuple : BatchFormat::kDict);
@@ -57,9 +54,8 @@ std::shared_ptr<LoaderHandle> make_loader(const DatasetHandle& dataset,
 /// Check the options before a sampler is asked for anything, and return them as they were understood.
 nb::dict check_options_of(const nb::typed<nb::dict, nb::str, nb::object>& words,
                           const std::optional<std::string>& order) {
-  SamplerChoice sampler = OnlineSampler{1};
-  if (order == "batch_sampler") sampler = Listed{{0}, true, {1}};
-  return settled_words(words, order ? std::make_shared<const SamplerChoice>(std::move(sampler)) : nullptr);
+  const Order sampler = order == "batch_sampler" ? Order(Listed{{0}, true, {1}}) : Order(OnlineSampler{1});
+  return settled_words(words, order ? &sampler : nullptr);
 }
 
 /// \param rows  Rows of the epoch, where the sampler was asked for them; else None.

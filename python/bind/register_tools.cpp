@@ -109,11 +109,7 @@ RunConfig to_run(const nb::object& source, const std::vector<std::pair<nb::str, 
     for (const auto& [name, path] : fields) open.fields.push_back({from_python(name), from_python(path)});
     run.data = tree_of(from_python(nb::cast<std::vector<nb::bytes>>(source)), std::move(open));
   }
-  LoaderSettings settings = to_settings(words);
-  run.loader = std::move(settings.options);
-  run.framework = std::move(settings.framework);
-  run.device = std::move(settings.device);
-  run.batch_format = std::move(settings.batch_format);
+  set_loader(run, to_settings(words));
   return run;
 }
 
@@ -133,15 +129,11 @@ DatasetHandle open_run_file(const nb::bytes& path, const std::vector<nb::bytes>&
 
 /// The run file of a data set and of a loader's options.
 std::string run_text(const DatasetHandle& handle, const nb::dict& words) {
-  LoaderSettings settings = to_settings(words);
   RunConfig run;
   run.data = handle.dataset.tree();
   if (!run.data)
     throw Error(ErrorCode::kUnsupported, "a data set that was made in memory is in no run file: no file holds it");
-  run.loader = std::move(settings.options);
-  run.framework = std::move(settings.framework);
-  run.device = std::move(settings.device);
-  run.batch_format = std::move(settings.batch_format);
+  set_loader(run, to_settings(words));
   const std::set<std::string> companions;  // the tree names all of them
   return run_file_text(run, &companions);
 }

@@ -84,13 +84,13 @@ def inspect(
     return opened_by(sample_by, (), lambda words: _headrace.inspect(files, words, names, picture or ""))
 
 
-def verify(paths: Paths, *, threads: int | None = None, progress: Progress | None = None) -> ToolResult:
+def verify(paths: Source, *, threads: int | None = None, progress: Progress | None = None) -> ToolResult:
     """Decode and check every chunk of every readable array, and list what is bad (``result.findings``).
 
     Blocks until done; the GIL is released. Ctrl-C stops it.
 
     Args:
-        paths: Files, as in :func:`headrace.open`.
+        paths: Files, as in :func:`headrace.open`; or a run file, a data set or a loader, whose files are checked.
         threads: Decode threads. Default: as many as this process may use.
         progress: Called now and then with (bytes done, bytes in all); returning False stops with a ClosedError.
 
@@ -103,7 +103,7 @@ def verify(paths: Paths, *, threads: int | None = None, progress: Progress | Non
         ClosedError: ``progress`` returned False.
     """
     count = 0 if threads is None else whole_number("threads", threads, least=1, most=4096)
-    return _headrace.verify(path_list(paths), count, own_progress(progress))
+    return _headrace.verify(files_of("paths", paths), count, own_progress(progress))
 
 
 def bench(

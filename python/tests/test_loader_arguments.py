@@ -75,10 +75,6 @@ INVALID: list[dict[str, Any]] = [
     {"timeout": float("inf")},
 ]
 
-UNSUPPORTED: list[tuple[dict[str, Any], str]] = [
-    ({"on_error": "skip"}, "verify"),
-]
-
 
 @pytest.mark.parametrize("options", INVALID, ids=str)
 def test_contradictions_are_value_errors(jets, options: dict[str, Any]) -> None:
@@ -87,25 +83,17 @@ def test_contradictions_are_value_errors(jets, options: dict[str, Any]) -> None:
     assert isinstance(caught.value, hr.InvalidArgumentError)
 
 
-@pytest.mark.parametrize(("options", "instead"), UNSUPPORTED, ids=str)
-def test_later_features_name_what_to_use(jets, options: dict[str, Any], instead: str) -> None:
-    with pytest.raises(NotImplementedError, match="does not exist yet") as caught:
-        hr.Loader(jets.open(), **{"batch_size": 50, **options})
-    assert isinstance(caught.value, hr.UnsupportedError)
-    assert caught.value.hint is not None
-    assert instead in caught.value.hint
-
-
 @pytest.mark.parametrize(
     ("options", "words"),
     [
+        ({"on_error": "skip"}, "headrace verify"),
         ({"rank": 2, "world_size": 2}, "0 to 1"),
         ({"rank": 0.5, "world_size": 2}, "Ranks count from 0"),
         ({"rank": 0, "world_size": 0}, "number of processes"),
         ({"rank": 0}, "Give both"),
         ({"shuffle": "blok"}, "Did you mean 'block'?"),
         ({"shuffle": []}, "Leave it out for false."),
-        ({"framework": "jax"}, "Leave it out for 'numpy'."),
+        ({"framework": "jax"}, "Leave it out for numpy."),
         ({"tail": "repeat"}, "Leave it out for partial."),
         ({"drop_last": True, "tail": "pad"}, "Give one"),
         ({"cache": "none", "share": "host"}, "Leave one"),

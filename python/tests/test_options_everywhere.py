@@ -184,7 +184,7 @@ def test_defaults_are_the_loaders() -> None:
         ({"batch": hr.ByTokens(45), "batch_sampler": [[1]]}, "a token budget sets the number of samples"),
         ({"batch": hr.ByTokens(45), "group_by": "run"}, "a token budget sets the number of samples"),
         ({"batch": hr.ByTokens(45), "sampler": [1], "batch_size": None}, "batch option is mutually exclusive"),
-        ({"batch": 45}, "batch must be hr.ByTokens"),
+        ({"batch": 45}, "batch must be a budget such as ByTokens(32768)"),
         ({"group_by": "run", "batch_size": 4}, "group_by option is mutually exclusive with batch_size"),
         ({"group_by": "run", "batch_size": None}, "group_by option is mutually exclusive with batch_size"),
         ({"group_by": "run", "sampler": [1]}, "group_by and a sampler exclude each other"),

@@ -60,7 +60,7 @@ def test_an_object_is_refused_untouched(verb: str) -> None:
 
 
 #: Verbs that take a data set and a loader too (test_tool_sources.py).
-OF_ANY = ("inspect", "advise", "check_memory", "bench", "order", "replay")
+OF_ANY = ("inspect", "verify", "advise", "check_memory", "bench", "order", "replay")
 
 
 @pytest.mark.parametrize("verb", [verb for verb in OF_PATHS if verb not in OF_ANY])
@@ -79,7 +79,9 @@ def test_a_loader_keeps_its_epoch(rows: Path, verb: str) -> None:
     state = loader.state_dict()
     with pytest.raises(hr.InvalidArgumentError, match=r"not an object of the class headrace\.Loader") as caught:
         OF_PATHS[verb](loader)
-    assert "hr.bench, order, advise, check_memory, replay and inspect take a Loader" in (caught.value.hint or "")
+    assert "hr.bench, order, advise, check_memory, replay, inspect and verify take a Loader" in (
+        caught.value.hint or ""
+    )
     assert "loader.dataset" in (caught.value.hint or "")
     assert loader.state_dict() == state
     assert next(begun)["x"].tolist() == [3, 4, 5]

@@ -37,6 +37,7 @@ TOOLS: dict[str, Callable[..., hr.ToolResult]] = {
     "check_memory": lambda source, **words: hr.check_memory(source, **words),
     "advise": lambda source, **words: hr.advise(source, **words),
     "inspect": lambda source, **_: hr.inspect(source),
+    "verify": lambda source, **_: hr.verify(source),
 }
 
 
@@ -47,6 +48,8 @@ def settled(tool: str, result: hr.ToolResult) -> Any:
         return data["order"] if "order" in data else str(result)
     if tool == "replay":
         return data
+    if tool == "verify":
+        return [data[name] for name in ("files", "arrays", "pieces", "stored_bytes", "findings")]
     if tool == "inspect":
         return [(Path(file["path"]).name, file["arrays"]) for file in data["files"]]
     if tool == "check_memory":
@@ -70,7 +73,7 @@ def test_arguments_go_before_those_of_a_run_file(sources: dict[str, Any]) -> Non
     assert len(again.to_dict()["samples"]) == 16
 
 
-@pytest.mark.parametrize("tool", [tool for tool in TOOLS if tool != "inspect"])
+@pytest.mark.parametrize("tool", [tool for tool in TOOLS if tool not in ("inspect", "verify")])
 def test_fields_are_for_files(sources: dict[str, Any], tool: str) -> None:
     for name in ("a run file", "a data set"):
         with pytest.raises(hr.InvalidArgumentError, match="fields= is for files"):
@@ -95,7 +98,14 @@ def test_commands_take_every_data_set(jets, tmp_path: Path) -> None:
     for number, made in enumerate((data, mixed)):
         file = tmp_path / f"{number}.yaml"
         hr.save_run(hr.Loader(made, 16, shuffle=True), file)
-        for command in (["bench"], ["order"], ["check-memory"], ["inspect"], ["replay", "--epoch", "0", "--step", "1"]):
+        for command in (
+            ["bench"],
+            ["order"],
+            ["check-memory"],
+            ["inspect"],
+            ["verify"],
+            ["replay", "--epoch", "0", "--step", "1"],
+        ):
             line = [program(), command[0], str(file), *command[1:]]
             done = subprocess.run(line, capture_output=True, text=True, check=False)
             assert done.returncode in (0, 1), (command, done.stderr)

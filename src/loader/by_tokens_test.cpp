@@ -16,7 +16,7 @@
 namespace headrace {
 namespace {
 
-using Samples = std::vector<std::vector<std::int64_t>>;
+using EventRows = std::vector<std::vector<std::int64_t>>;
 constexpr std::uint64_t kBudget = 64;
 
 /// Two files of events of 0 to 40 rows; the values count on, so that an event that is not empty is told by them.
@@ -43,44 +43,44 @@ class ByTokensOfEvents : public ::testing::Test {
   [[nodiscard]] Dataset events() const { return spans(part("value"), {.offsets = part("offsets")}); }
 
   const TemporaryFolder folder_;
-  Samples events_;  // sorted
+  EventRows events_;  // sorted
 };
 
-LoaderOptions options_of(Shuffle shuffle, std::uint32_t rank = 0, std::uint32_t world = 1, std::uint32_t lanes = 0) {
-  return {.shuffle = shuffle,
+LoaderOptions options_of(const Order& shuffle, std::uint32_t rank = 0, std::uint32_t world = 1,
+                         std::uint32_t lanes = 0) {
+  return {.batch = ByTokens{.tokens = kBudget, .lanes = lanes},
+          .order = shuffle.is<BlockShuffle>() ? BlockShuffle{{4, 2, 0}} : shuffle,
           .seed = 3,
-          .shuffle_buffer = shuffle.mode() == Shuffle::kBlock ? ShuffleShape{4, 2, 0} : ShuffleShape{},
           .rank = rank,
           .world_size = world,
-          .by_tokens = ByTokens{.tokens = kBudget, .lanes = lanes},
           .threads = 2};
 }
 
 /// The samples of a batch, but for those that come once more.
-Samples samples_of(const Batch& batch) {
+EventRows samples_of(const Batch& batch) {
   const auto values = batch["value"].as<std::int64_t>();
   const auto offsets = batch.offsets(0);
   const bool weighted = batch.fields().back().name == "_weight";
-  Samples samples;
+  EventRows samples;
   for (std::size_t i = 0; i < batch.rows(); ++i)
     if (!weighted || batch["_weight"].as<float>()[i] > 0)
       samples.emplace_back(values.begin() + offsets[i], values.begin() + offsets[i + 1]);
   return samples;
 }
 
-std::vector<Samples> epoch_of(Loader& loader) {
-  std::vector<Samples> batches;
+std::vector<EventRows> epoch_of(Loader& loader) {
+  std::vector<EventRows> batches;
   for (const Batch& batch : loader) batches.push_back(samples_of(batch));
   return batches;
 }
 
-Samples joined(const std::vector<Samples>& batches) {
-  Samples all;
-  for (const Samples& batch : batches) std::ranges::copy(batch, std::back_inserter(all));
+EventRows joined(const std::vector<EventRows>& batches) {
+  EventRows all;
+  for (const EventRows& batch : batches) std::ranges::copy(batch, std::back_inserter(all));
   return all;
 }
 
-std::uint64_t rows_in(const Samples& samples) {
+std::uint64_t rows_in(const EventRows& samples) {
   std::uint64_t rows = 0;
   for (const auto& sample : samples) rows += sample.size();
   return rows;
@@ -98,23 +98,23 @@ std::string refusal(const Dataset& data, const LoaderOptions& options, ErrorCode
 }
 
 TEST_F(ByTokensOfEvents, EachEventOnceUnderTheBudgetOnEveryRank) {
-  for (const Shuffle shuffle : {Shuffle::kNone, Shuffle::kBlock, Shuffle::kExact})
+  for (const Order& shuffle : {Order(InOrder{}), Order(BlockShuffle{}), Order(ExactShuffle{})})
     for (const std::uint32_t world : {1u, 2u, 4u}) {
-      std::vector<std::vector<Samples>> ranks;
+      std::vector<std::vector<EventRows>> ranks;
       for (std::uint32_t rank = 0; rank < world; ++rank) {
         Loader loader(events(), options_of(shuffle, rank, world));
         for (int epoch = 0; epoch < 2; ++epoch) {
           const std::uint64_t steps = loader.num_batches();
-          std::vector<Samples> batches = epoch_of(loader);
+          std::vector<EventRows> batches = epoch_of(loader);
           EXPECT_EQ(batches.size(), steps);
           if (epoch == 0) ranks.push_back(std::move(batches));
         }
-        for (const Samples& batch : ranks.back()) {
+        for (const EventRows& batch : ranks.back()) {
           EXPECT_LE(rows_in(batch), kBudget);
           EXPECT_LE(batch.size(), loader.batch_rows());
         }
       }
-      Samples all;
+      EventRows all;
       for (const auto& rank : ranks) {
         EXPECT_EQ(rank.size(), ranks[0].size());
         std::ranges::copy(joined(rank), std::back_inserter(all));
@@ -125,34 +125,34 @@ TEST_F(ByTokensOfEvents, EachEventOnceUnderTheBudgetOnEveryRank) {
 }
 
 TEST_F(ByTokensOfEvents, StepsAreTheSameForEveryNumberOfRanks) {
-  Loader one(events(), options_of(true, 0, 1, 4));
-  const std::vector<Samples> whole = epoch_of(one);
+  Loader one(events(), options_of(BlockShuffle{}, 0, 1, 4));
+  const std::vector<EventRows> whole = epoch_of(one);
   for (const std::uint32_t world : {2u, 4u}) {
-    std::vector<Samples> steps(whole.size());
+    std::vector<EventRows> steps(whole.size());
     for (std::uint32_t rank = 0; rank < world; ++rank) {
-      Loader loader(events(), options_of(true, rank, world, 4));
-      const std::vector<Samples> own = epoch_of(loader);
+      Loader loader(events(), options_of(BlockShuffle{}, rank, world, 4));
+      const std::vector<EventRows> own = epoch_of(loader);
       ASSERT_EQ(own.size(), whole.size());
       for (std::size_t k = 0; k < own.size(); ++k) std::ranges::copy(own[k], std::back_inserter(steps[k]));
     }
     EXPECT_EQ(steps, whole);
   }
-  const std::string more = refusal(events(), options_of(true, 0, 8, 4));
+  const std::string more = refusal(events(), options_of(BlockShuffle{}, 0, 8, 4));
   EXPECT_NE(more.find("planned for 4 ranks, and there are 8"), std::string::npos) << more;
 }
 
 TEST_F(ByTokensOfEvents, AStateGoesOnAtEveryStepAlsoOnOtherRanks) {
-  Loader whole(events(), options_of(true, 0, 1, 2));
-  Loader two(events(), options_of(true, 1, 2));
+  Loader whole(events(), options_of(BlockShuffle{}, 0, 1, 2));
+  Loader two(events(), options_of(BlockShuffle{}, 1, 2));
   std::vector<std::string> states{whole.state()};
-  std::vector<Samples> batches;
+  std::vector<EventRows> batches;
   for (const Batch& batch : whole) {
     EXPECT_EQ(samples_of(whole.batch(0, batches.size())), samples_of(batch));
     batches.push_back(samples_of(batch));
     states.push_back(whole.state());
   }
   for (std::size_t step = 0; step < batches.size(); ++step) {
-    Loader rest(events(), options_of(true));  // of one rank and lane, but for the state
+    Loader rest(events(), options_of(BlockShuffle{}));  // of one rank and lane, but for the state
     rest.load_state(states[step]);
     EXPECT_EQ(rest.num_batches(), batches.size());
     std::size_t at = step;
@@ -161,32 +161,32 @@ TEST_F(ByTokensOfEvents, AStateGoesOnAtEveryStepAlsoOnOtherRanks) {
     two.load_state(states[step]);
     at = step;
     for (const Batch& batch : two) {
-      Samples& both = batches[at++];
-      const Samples own = samples_of(batch);
+      EventRows& both = batches[at++];
+      const EventRows own = samples_of(batch);
       ASSERT_LE(own.size(), both.size());
       ASSERT_TRUE(std::equal(own.rbegin(), own.rend(), both.rbegin()));
     }
     EXPECT_EQ(at, batches.size());
   }
-  LoaderOptions unranked = options_of(true);
+  LoaderOptions unranked = options_of(BlockShuffle{});
   unranked.rank = unranked.world_size = std::nullopt;
   Loader told(events(), unranked);  // its rank is known later, as by a framework
   told.set_rank(0, 2);
   told.load_state(states[1]);
   std::size_t at = 1;
   for (const Batch& batch : told) {
-    const Samples own = samples_of(batch);
+    const EventRows own = samples_of(batch);
     ASSERT_TRUE(own.size() < batches[at].size() && std::equal(own.begin(), own.end(), batches[at].begin()));
     ++at;
   }
   EXPECT_EQ(at, batches.size());
-  Loader one(events(), options_of(true));
+  Loader one(events(), options_of(BlockShuffle{}));
   Loader too_many(events(), unranked);
   too_many.set_rank(0, 2);
   EXPECT_THROW(too_many.load_state(one.state()), Error);  // whose steps have one lane
-  Loader other(events(), options_of(true, 0, 1, 4));
+  Loader other(events(), options_of(BlockShuffle{}, 0, 1, 4));
   EXPECT_THROW(other.load_state(states[3]), Error);  // of other lanes, by name
-  Loader fixed(events(), {.batch_size = 8, .shuffle = true, .seed = 3});
+  Loader fixed(events(), {.batch = Samples{8}, .order = BlockShuffle{}, .seed = 3});
   EXPECT_THROW(fixed.load_state(states[3]), Error);
 }
 
@@ -197,11 +197,11 @@ TEST_F(ByTokensOfEvents, ManyEventsArePlannedTogether) {
   testing::write_npy<std::int64_t>(folder_.path("many.npy"), 60'000, 0);
   const Dataset many =
       spans(open({folder_.path("many.npy")}, {.fields = {{"value", "many"}}}), {.offset_list = offsets});
-  LoaderOptions options = options_of(true);
-  options.by_tokens->tokens = 2048;
+  LoaderOptions options = options_of(BlockShuffle{});
+  std::get<ByTokens>(options.batch).tokens = 2048;
   Loader loader(many, options);
-  Samples all;
-  for (const Samples& batch : epoch_of(loader)) {
+  EventRows all;
+  for (const EventRows& batch : epoch_of(loader)) {
     EXPECT_LE(rows_in(batch), 2048u);
     std::ranges::copy(batch, std::back_inserter(all));
   }
@@ -211,34 +211,34 @@ TEST_F(ByTokensOfEvents, ManyEventsArePlannedTogether) {
 }
 
 TEST_F(ByTokensOfEvents, TailsAndLimits) {
-  LoaderOptions options = options_of(true, 0, 4);
+  LoaderOptions options = options_of(BlockShuffle{}, 0, 4);
   const auto epochs_of = [&] {
-    std::vector<std::vector<Samples>> ranks;
+    std::vector<std::vector<EventRows>> ranks;
     for (options.rank = 0; *options.rank < 4; ++*options.rank) {
       Loader loader(events(), options);
       ranks.push_back(epoch_of(loader));
     }
     return ranks;
   };
-  options.tail = Tail::kDrop;
+  std::get<ByTokens>(options.batch).tail = Tail::kDrop;
   std::size_t samples = 0;
   const auto dropped = epochs_of();
   for (const auto& rank : dropped) samples += joined(rank).size();
   EXPECT_EQ(samples, events_.size() / 4 * 4);
   for (std::size_t k = 0; k < dropped[0].size(); ++k)
     for (const auto& rank : dropped) EXPECT_EQ(rank[k].size(), dropped[0][k].size());
-  options.tail = Tail::kPad;
+  std::get<ByTokens>(options.batch).tail = Tail::kPad;
   samples = 0;
   for (const auto& rank : epochs_of()) samples += joined(rank).size();
   EXPECT_EQ(samples, events_.size());
-  options.by_tokens->max_samples = 3;
+  std::get<ByTokens>(options.batch).max_samples = 3;
   for (const auto& rank : epochs_of())
-    for (const Samples& batch : rank) EXPECT_LE(batch.size(), 3u);
+    for (const EventRows& batch : rank) EXPECT_LE(batch.size(), 3u);
 }
 
 TEST_F(ByTokensOfEvents, EmptyEventsAreSpreadOverTheSteps) {
-  Loader loader(events(), options_of(true));
-  for (const Samples& batch : epoch_of(loader)) {
+  Loader loader(events(), options_of(BlockShuffle{}));
+  for (const EventRows& batch : epoch_of(loader)) {
     const auto empty = std::ranges::count_if(batch, [](const auto& sample) { return sample.empty(); });
     EXPECT_LE(empty, 10);  // of 50
     EXPECT_LE(batch.size(), 14u);
@@ -246,46 +246,45 @@ TEST_F(ByTokensOfEvents, EmptyEventsAreSpreadOverTheSteps) {
 }
 
 TEST_F(ByTokensOfEvents, LongEventsAreRefusedByPlaceOrComeAlone) {
-  LoaderOptions options = options_of(true);
-  options.by_tokens->tokens = 20;
+  LoaderOptions options = options_of(BlockShuffle{});
+  std::get<ByTokens>(options.batch).tokens = 20;
   const std::string said = refusal(events(), options);
   for (const char* part : {"10 of 202 samples are longer than the budget of 20 rows", "sample 0, with 40 rows",
                            "rows 0 to 39", "value_0.npy", "Give a budget of 40"})
     EXPECT_NE(said.find(part), std::string::npos) << said;
-  options.by_tokens->too_long = ByTokens::kAlone;
+  std::get<ByTokens>(options.batch).too_long = ByTokens::kAlone;
   Loader loader(events(), options);
   const auto batches = epoch_of(loader);
-  for (const Samples& batch : batches) EXPECT_TRUE(rows_in(batch) <= 20 || batch.size() == 1);
-  EXPECT_EQ(std::ranges::count_if(batches, [](const Samples& batch) { return rows_in(batch) == 40; }), 10);
-  Samples all = joined(batches);
+  for (const EventRows& batch : batches) EXPECT_TRUE(rows_in(batch) <= 20 || batch.size() == 1);
+  EXPECT_EQ(std::ranges::count_if(batches, [](const EventRows& batch) { return rows_in(batch) == 40; }), 10);
+  EventRows all = joined(batches);
   std::ranges::sort(all);
   EXPECT_EQ(all, events_);
 }
 
 TEST_F(ByTokensOfEvents, TheLeastBudgetIsTheOneThatIsNamed) {
-  LoaderOptions options = options_of(true);
-  options.by_tokens->tokens = 4096;
+  LoaderOptions options = options_of(BlockShuffle{});
+  std::get<ByTokens>(options.batch).tokens = 4096;
   const std::uint64_t least = smallest_budget(events(), options);
   ASSERT_GT(least, 0u);
   options.memory = least / 2;
   EXPECT_NE(refusal(events(), options, ErrorCode::kOutOfBudget), "");
   options.memory = least;
   Loader loader(events(), options);
-  Samples all = joined(epoch_of(loader));
+  EventRows all = joined(epoch_of(loader));
   std::ranges::sort(all);
   EXPECT_EQ(all, events_);
   EXPECT_LE(loader.report().memory.peak_bytes, least);
 }
 
 TEST_F(ByTokensOfEvents, WhatCannotBeCutIsRefusedByName) {
-  LoaderOptions options = options_of(true);
+  LoaderOptions options = options_of(BlockShuffle{});
   EXPECT_NE(refusal(part("value"), options).find("no field is ragged"), std::string::npos);
-  options.shuffle = false, options.shuffle_buffer = {};
-  options.sampler = std::make_shared<const SamplerChoice>(Listed{{1, 2, 3}, true, {}});
+  options.order = Listed{{1, 2, 3}, true, {}};
   EXPECT_NE(refusal(events(), options, ErrorCode::kUnsupported).find("lists rows"), std::string::npos);
-  options.sampler = std::make_shared<const SamplerChoice>(OnlineSampler{3});
+  options.order = OnlineSampler{3};
   EXPECT_NE(refusal(events(), options, ErrorCode::kUnsupported).find("gives rows during the epoch"), std::string::npos);
-  options.sampler = std::make_shared<const SamplerChoice>(Weighted{std::vector<double>(events_.size(), 1.0), true, 50});
+  options.order = Weighted{std::vector<double>(events_.size(), 1.0), true, 50};
   Loader weighted(events(), options);
   EXPECT_EQ(joined(epoch_of(weighted)).size(), 50u);
 }

@@ -13,8 +13,8 @@ TEST_F(CompanionFilesEpochs, EachRowComesOnceWithWhatLiesBesideIt) {
   const Dataset data = open_all();
   for (const auto mode : {CacheChoice::kNone, CacheChoice::kRam}) {
     LoaderOptions options;
-    options.batch_size = 30;
-    options.shuffle = Shuffle::kExact;
+    options.batch = Samples{30};
+    options.order = ExactShuffle{};
     options.provenance = true;
     options.cache.mode = mode;
     Loader loader(data, options);

@@ -38,11 +38,6 @@ Error closed_error() {
   return {ErrorCode::kClosed, "the loader was closed"};
 }
 
-template <class Choice>
-const Choice* chosen(const LoaderOptions& options) {
-  return options.sampler ? std::get_if<Choice>(options.sampler.get()) : nullptr;
-}
-
 }  // namespace
 
 void EngineTotals::add(const Engine& engine) {
@@ -73,7 +68,7 @@ EngineManager::EngineManager(Dataset dataset, LoaderOptions options)
       data_hash_(hash_of(dataset_.impl()->source, dataset_.impl()->layout)),
       budget_(MemoryBudget::process()->child(fmt::format("loader of {}", dataset_.impl()->source.first_path()),
                                              options_.memory ? options_.memory : ~std::uint64_t{0} >> 1)) {
-  if (const auto* listed = chosen<Listed>(options_)) listed_ = listed_rows_of(options_, *listed);
+  if (options_.order.is<Listed>()) listed_ = listed_rows_of(options_.order);
 }
 
 Result<std::shared_ptr<EngineManager>> EngineManager::make(Dataset dataset, LoaderOptions options,
@@ -82,9 +77,9 @@ Result<std::shared_ptr<EngineManager>> EngineManager::make(Dataset dataset, Load
   HEADRACE_TRY(check_options(options));
   HEADRACE_TRY(check_samples(dataset.impl()->source, options));  // before rows are looked for in a cache directory
   auto manager = std::make_shared<EngineManager>(std::move(dataset), std::move(options));
-  if (const auto* balanced = chosen<Balanced>(manager->options_))
+  if (const auto* balanced = manager->options_.order.get<Balanced>())
     manager->label_ = read_label(manager->dataset_, balanced->by, go_on);
-  if (const auto& choice = manager->options_.group_by) {
+  if (const auto* const choice = std::get_if<Groups>(&manager->options_.batch)) {
     const Dataset& data = manager->dataset_;
     manager->groups_ = find_groups(data, *data.impl()->blocks, *choice, go_on, [&](const std::string& notice) {
       manager->notices_->add(Notices::Of::kPlan, notice);
@@ -153,9 +148,9 @@ void EngineManager::look_for_cache(PlanContext& context) {
 Result<EnginePlan> EngineManager::make_plan() {
   LoaderOptions resolved = options_;
   if (shuffle_ && shuffle_->exact)
-    resolved.shuffle = Shuffle::kExact;
+    resolved.order = ExactShuffle{};
   else if (shuffle_)
-    resolved.shuffle_buffer = shuffle_->shape;
+    resolved.order = BlockShuffle{shuffle_->shape};
   PlanContext context;
   HEADRACE_ASSIGN(context.rank, choose_own_rank());
   context.cpus = own_cpus();

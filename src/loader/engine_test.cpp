@@ -20,7 +20,7 @@ constexpr std::uint64_t kRoom = 256 << 20;
 /// An engine of some rows with `threads` threads, of which `starter` may start fewer.
 std::shared_ptr<Engine> make_engine(const Dataset& data, std::uint32_t threads, ThreadStarter starter) {
   const SampleSource source = data.impl()->source;
-  LoaderOptions options{.batch_size = 16, .shuffle = true, .threads = threads};
+  LoaderOptions options{.batch = Samples{16}, .order = BlockShuffle{}, .threads = threads};
   options.cache.mode = CacheChoice::kNone;
   PlanContext context;
   context.room = {kRoom, 0};
@@ -102,7 +102,7 @@ int run_without_threads(const Dataset& data) {
   const rlimit none{0, limit.rlim_max};
   if (::setrlimit(RLIMIT_NPROC, &none) != 0) return 2;
   try {
-    Loader loader(data, {.batch_size = 16, .shuffle = true, .threads = 2});
+    Loader loader(data, {.batch = Samples{16}, .order = BlockShuffle{}, .threads = 2});
     for (int attempt = 0; attempt < 2; ++attempt) {
       try {
         (void)loader.epoch();

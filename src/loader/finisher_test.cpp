@@ -134,8 +134,9 @@ TEST(Finisher, RowsDecodedKeptAndPreloadedAreFinishedAlike) {
   const Dataset data = finished(rows_of(90));
   for (const CacheChoice::Mode mode : {CacheChoice::kNone, CacheChoice::kAuto, CacheChoice::kRam})
     for (const std::uint32_t threads : {1u, 3u}) {
-      Loader loader(data,
-                    {.batch_size = 7, .shuffle = true, .provenance = true, .cache = {mode, {}}, .threads = threads});
+      Loader loader(
+          data,
+          {.batch = Samples{7}, .order = BlockShuffle{}, .provenance = true, .cache = {mode, {}}, .threads = threads});
       if (mode == CacheChoice::kRam) loader.preload();
       for (std::uint64_t epoch = 0; epoch < 3; ++epoch) {
         std::uint64_t step = 0, samples = 0;
@@ -154,7 +155,7 @@ TEST(Finisher, TakeFinishesTheRowsOfASelectionByTheirOwnNumbers) {
   const Dataset some = finished(rows_of(90)).select(std::vector<std::uint64_t>{2, 3, 50, 70, 89});
   const std::vector<std::uint64_t> places{4, 0, 3, 3};
   expect_finished(some.take(places), std::vector<std::uint64_t>{89, 2, 70, 70}, 0);
-  Loader loader(some, {.batch_size = 5});
+  Loader loader(some, {.batch = Samples{5}});
   expect_finished(*loader.begin(), std::vector<std::uint64_t>{2, 3, 50, 70, 89}, 0);
 }
 
@@ -165,8 +166,9 @@ TEST(Finisher, MappedSamplesAtAnyThreadsAndBudgetAreTheSame) {
     Noise::Settings settings;
     settings.finishing = {*rc::gen::inRange<std::uint32_t>(0, 5), *rc::gen::arbitrary<bool>()};
     const Dataset data = finished(*events.data, settings);
-    LoaderOptions options{.batch_size = *rc::gen::inRange<std::uint64_t>(1, 20), .shuffle = true, .threads = 2};
-    options.shuffle_buffer = *rc::gen::element(ShuffleShape{}, ShuffleShape{2, 2, 0}, ShuffleShape{8, 1, 0});
+    LoaderOptions options{
+        .batch = Samples{*rc::gen::inRange<std::uint64_t>(1, 20)}, .order = BlockShuffle{}, .threads = 2};
+    options.order = BlockShuffle{*rc::gen::element(ShuffleShape{}, ShuffleShape{2, 2, 0}, ShuffleShape{8, 1, 0})};
     Loader easy(data, options);
     std::vector<Copy> want;
     std::vector<std::string> states{easy.state()};
@@ -191,7 +193,7 @@ TEST(Finisher, MappedSamplesAtAnyThreadsAndBudgetAreTheSame) {
 }
 
 TEST(Finisher, AStateIsOfItsFinisherToo) {
-  const LoaderOptions options{.batch_size = 7, .shuffle = true, .threads = 1};
+  const LoaderOptions options{.batch = Samples{7}, .order = BlockShuffle{}, .threads = 1};
   Loader loader(finished(rows_of(90)), options);
   (void)*loader.begin();
   Noise::Settings louder;
@@ -209,7 +211,7 @@ TEST(Finisher, ItsErrorsAreRaisedAtTheBatchAndCostNothingElse) {
       settings.bad_sample = 45;
       settings.throws = throws;
       const Dataset data = finished(rows_of(90), settings);
-      Loader loader(data, {.batch_size = 10, .threads = threads});
+      Loader loader(data, {.batch = Samples{10}, .threads = threads});
       std::uint64_t before = 0;
       try {
         for (const Batch& batch : loader) before += batch.rows();
@@ -240,7 +242,7 @@ TEST(Finisher, TheFirstSampleThatFailsIsToldForAnyThreadsAndItsBatchIsNotFinishe
       whole += batch.epoch == 0;
       return Status();
     };
-    Loader loader(with_finisher(fake_dataset({10}, {{3, 8}}), kernel), {.batch_size = 10, .threads = threads});
+    Loader loader(with_finisher(fake_dataset({10}, {{3, 8}}), kernel), {.batch = Samples{10}, .threads = threads});
     EXPECT_NE(std::string(error_of(loader).what()).find("sample 0"), std::string::npos);
     loader.close();
     EXPECT_EQ(whole, 0);
@@ -255,7 +257,7 @@ TEST(Finisher, WhatAKernelThrowsNamesItAndTheSampleOnEveryPath) {
     return {};
   };
   const Dataset data = with_finisher(fake_dataset({20, 20}, {{3, 8}}), kernel);
-  Loader loader(data, {.batch_size = 10, .threads = 1});
+  Loader loader(data, {.batch = Samples{10}, .threads = 1});
   std::vector<std::string> told{error_of(loader).what()};
   for (const auto& work : std::vector<std::function<void()>>{
            [&] { (void)loader.batch(0, 2); }, [&] { (void)data.take(std::vector<std::uint64_t>{25}); }}) {
@@ -278,7 +280,7 @@ TEST(Finisher, AnyNumberOfSamplesMayBeOneTask) {
       samples += batch.epoch == 0;
       return Status();
     };
-    Loader loader(with_finisher(fake_dataset({30}, {{3, 8}}), kernel), {.batch_size = 10, .threads = 2});
+    Loader loader(with_finisher(fake_dataset({30}, {{3, 8}}), kernel), {.batch = Samples{10}, .threads = 2});
     for (const Batch& batch : loader) (void)batch;
     EXPECT_EQ(samples, 30) << together;
   }
@@ -295,10 +297,7 @@ TEST(Finisher, TheOldestBatchComesFirstWhateverItWaitsFor) {
   // The first batch needs two blocks; the others only the first of them, and are whole before it is.
   const Dataset data = with_finisher(fake_dataset({6000}, {{4096, 64}}, faults), kernel);
   const Listed listed{{0, 1, 64 * 20, 64 * 20 + 1, 2, 3, 4, 5, 6, 7, 8, 9}, true};
-  Loader loader(data, {.batch_size = 4,
-                       .sampler = std::make_shared<SamplerChoice>(listed),
-                       .cache = {CacheChoice::kNone, {}},
-                       .threads = 1});
+  Loader loader(data, {.batch = Samples{4}, .order = listed, .cache = {CacheChoice::kNone, {}}, .threads = 1});
   for (const Batch& batch : loader) (void)batch;
   ASSERT_EQ(seen.size(), 12u);
   for (const auto& [sample, decodes] : seen) EXPECT_EQ(decodes, seen[0].second) << sample;
@@ -307,7 +306,7 @@ TEST(Finisher, TheOldestBatchComesFirstWhateverItWaitsFor) {
 
 TEST(Finisher, ALabelIsWhatIsStored) {
   const Dataset data = finished(fake_dataset({50}, {{3, 8}, {1, 8}}));
-  Loader loader(data, {.batch_size = 10, .sampler = std::make_shared<SamplerChoice>(Balanced{"a1", 0}), .threads = 1});
+  Loader loader(data, {.batch = Samples{10}, .order = Balanced{"a1", 0}, .threads = 1});
   EXPECT_EQ((*loader.begin()).rows(), 10u);
 }
 
@@ -319,7 +318,7 @@ TEST(Finisher, VerbsThatWouldMoveFieldsAreRefused) {
 
 TEST(MappedSamples, MemoryThatIsShortIsAnErrorOfTheBatch) {
   const Events events(heavy_tailed(100, 3));
-  Loader loader(*events.data, {.batch_size = 10, .threads = 2});
+  Loader loader(*events.data, {.batch = Samples{10}, .threads = 2});
   events.faults->no_memory = true;
   EXPECT_THROW(
       {

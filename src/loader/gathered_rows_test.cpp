@@ -65,9 +65,9 @@ TEST(GatheredRows, AreThoseThatAreDecodedAnew) {
                       ? runs(*rc::gen::arbitrary<std::uint32_t>())
                       : windows(*rc::gen::inRange<std::uint64_t>(1, 60), *rc::gen::inRange<std::uint64_t>(1, 200));
     const Data data(std::move(spans), *rc::gen::element<std::uint64_t>(2, 300));
-    LoaderOptions options{.batch_size = *rc::gen::inRange<std::uint64_t>(1, 40)};
+    LoaderOptions options{.batch = Samples{*rc::gen::inRange<std::uint64_t>(1, 40)}};
     options.cache.mode = CacheChoice::kNone;
-    options.shuffle = *rc::gen::element(Shuffle::kNone, Shuffle::kBlock, Shuffle::kExact);
+    options.order = *rc::gen::element<Order>(InOrder{}, BlockShuffle{}, ExactShuffle{});
     if (*rc::gen::arbitrary<bool>()) options.rank = 1, options.world_size = 3;
     Loader anew(data.set, options);
     const std::vector<Copy> want = delivered(anew, 2);
@@ -81,7 +81,7 @@ TEST(GatheredRows, AreThoseThatAreDecodedAnew) {
 
 TEST(GatheredRows, AreDecodedOnceAndByTheBatchesThatNeedThem) {
   const Data data(windows());
-  Loader loader(data.set, {.batch_size = 4, .shuffle = true, .threads = 2});
+  Loader loader(data.set, {.batch = Samples{4}, .order = BlockShuffle{}, .threads = 2});
   std::uint64_t batches = 0;
   for (const Batch& batch : loader) {
     EXPECT_LE(batch.rows(), 4u);
@@ -106,7 +106,7 @@ TEST(GatheredRows, OfASelectionAreOnlyThoseThatItNeeds) {
     for (std::uint64_t w = row / 5; 5 * w + 17 <= row + 50; ++w) chosen.push_back(w);
   for (const std::uint32_t threads : {1u, 4u}) {
     const Data data(windows(), Data::kChunkIsBlock, std::make_shared<RowSet>(windows().size(), chosen));
-    Loader loader(data.set, {.batch_size = 4, .shuffle = true, .threads = threads});
+    Loader loader(data.set, {.batch = Samples{4}, .order = BlockShuffle{}, .threads = threads});
     (void)delivered(loader, 1);
     const Report one = loader.report();
     EXPECT_EQ(one.samples, chosen.size());
@@ -117,7 +117,7 @@ TEST(GatheredRows, OfASelectionAreOnlyThoseThatItNeeds) {
 
 TEST(GatheredRows, ArePreloaded) {
   const Data data(windows());
-  Loader loader(data.set, {.batch_size = 9, .shuffle = true, .threads = 2});
+  Loader loader(data.set, {.batch = Samples{9}, .order = BlockShuffle{}, .threads = 2});
   loader.preload();
   EXPECT_TRUE(loader.report().cache.complete);
   const std::uint64_t decoded = loader.report().chunks_decoded;
@@ -127,7 +127,7 @@ TEST(GatheredRows, ArePreloaded) {
   EXPECT_DOUBLE_EQ(loader.report().read_amplification, 1);
   (void)delivered(loader, 1);
   EXPECT_DOUBLE_EQ(loader.report().read_amplification, 0.5);
-  LoaderOptions options{.batch_size = 9};
+  LoaderOptions options{.batch = Samples{9}};
   options.cache.mode = CacheChoice::kNone;
   try {
     Loader(data.set, options).preload();
@@ -139,7 +139,7 @@ TEST(GatheredRows, ArePreloaded) {
 
 TEST(GatheredRows, ThatAreAllThereAreNotPreloadedAgain) {
   const Data data(windows());
-  Loader loader(data.set, {.batch_size = 9, .shuffle = true, .threads = 2});
+  Loader loader(data.set, {.batch = Samples{9}, .order = BlockShuffle{}, .threads = 2});
   (void)delivered(loader, 1);
   Loader::Epoch epoch = loader.epoch();
   std::uint64_t samples = epoch.next()->rows();
@@ -152,13 +152,13 @@ TEST(GatheredRows, ThatAreAllThereAreNotPreloadedAgain) {
 }
 
 TEST(GatheredRows, ThatAreDamagedAreRaisedWithTheFirstBatchThatHasThem) {
-  for (const bool shuffle : {false, true}) {
+  for (const Order& shuffle : {Order(InOrder{}), Order(BlockShuffle{})}) {
     std::vector<std::pair<std::uint64_t, std::string>> before;
     for (const auto cache : {CacheChoice::kNone, CacheChoice::kAuto})
       for (const std::uint32_t threads : {1u, 3u}) {
         const Data data(windows());
         data.faults->bad_rows = {1234, 1171, 803, 419, 57};
-        LoaderOptions options{.batch_size = 10, .shuffle = shuffle, .seed = 8, .threads = threads};
+        LoaderOptions options{.batch = Samples{10}, .order = shuffle, .seed = 8, .threads = threads};
         options.cache.mode = cache;
         Loader loader(data.set, options);
         auto& [samples, text] = before.emplace_back();

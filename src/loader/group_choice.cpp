@@ -64,7 +64,7 @@ GroupTable groups_by_axis(const Dataset& data, const BlockTable& blocks, std::si
 
 }  // namespace
 
-std::shared_ptr<const GroupTable> find_groups(const Dataset& data, const BlockTable& blocks, const GroupBy& choice,
+std::shared_ptr<const GroupTable> find_groups(const Dataset& data, const BlockTable& blocks, const Groups& choice,
                                               const std::function<bool()>& go_on,
                                               const std::function<void(const std::string&)>& tell) {
   GroupTable files = groups_by_file(blocks);

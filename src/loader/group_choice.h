@@ -16,7 +16,7 @@ namespace headrace {
 /// \param blocks  Those of the data set. \param go_on  May be empty; false ends reading with kCancelled.
 /// \param tell  Is told of numbers that several groups have.
 /// Throws: kFieldMissing; kInvalidArgument: the field is no whole number a sample, or samples have no such axis.
-std::shared_ptr<const GroupTable> find_groups(const Dataset& data, const BlockTable& blocks, const GroupBy& choice,
+std::shared_ptr<const GroupTable> find_groups(const Dataset& data, const BlockTable& blocks, const Groups& choice,
                                               const std::function<bool()>& go_on,
                                               const std::function<void(const std::string&)>& tell);
 

@@ -38,7 +38,7 @@ std::uint64_t rows_of(Loader& loader) {
 TEST(Interrupt, TheFirstEpochWhileSideFieldsAreRead) {
   const auto faults = std::make_shared<FakeFaults>();
   const Dataset data = fake_dataset({51'200}, {{3000, 100}, {2, 512}}, faults);
-  LoaderOptions options{.batch_size = 16, .threads = 1};
+  LoaderOptions options{.batch = Samples{16}, .threads = 1};
   options.cache.mode = CacheChoice::kNone;
   Loader loader(data, options);
   ASSERT_NE(loader.explain().find("kept in memory"), std::string::npos);
@@ -59,7 +59,7 @@ TEST(Interrupt, CloseFromInsideTheFirstEpoch) {
   const auto faults = std::make_shared<FakeFaults>();
   faults->delay = 20ms;
   const Dataset data = fake_dataset({51'200}, {{3000, 100}, {2, 512}}, faults);
-  LoaderOptions options{.batch_size = 16, .threads = 1};
+  LoaderOptions options{.batch = Samples{16}, .threads = 1};
   options.cache.mode = CacheChoice::kNone;
   Loader loader(data, options);
   const auto close_it = [&] {
@@ -81,8 +81,8 @@ TEST(Interrupt, ReadingALabel) {
             ErrorCode::kCancelled);
   EXPECT_LT(faults->decodes, 20u);
   faults->decodes = 0;
-  LoaderOptions options{.batch_size = 16};
-  options.sampler = std::make_shared<const SamplerChoice>(Balanced{"a0", 100});
+  LoaderOptions options{.batch = Samples{16}};
+  options.order = Balanced{"a0", 100};
   EXPECT_EQ(code_of_interrupt([&] { const Loader loader(data, options, kNo); }), ErrorCode::kCancelled);
   EXPECT_LT(faults->decodes, 20u);
 }
@@ -100,7 +100,7 @@ TEST(Interrupt, CloseFromAnotherThreadEndsAPreload) {
   const auto faults = std::make_shared<FakeFaults>();
   faults->delay = 5ms;  // 4 s in all; the block that is being decoded comes to its end
   const Dataset data = fake_dataset({16'000}, {{400, 20}}, faults);
-  LoaderOptions options{.batch_size = 16, .memory = 256 << 20, .threads = 1};
+  LoaderOptions options{.batch = Samples{16}, .memory = 256 << 20, .threads = 1};
   options.cache.mode = CacheChoice::kRam;
   Loader loader(data, options);
   EXPECT_EQ(code_of_interrupt([&] { loader.preload(close_there(loader)); }), ErrorCode::kClosed);
@@ -113,7 +113,7 @@ TEST(Interrupt, CloseFromAnotherThreadEndsAPreloadWhileSideFieldsAreRead) {
   const auto faults = std::make_shared<FakeFaults>();
   faults->delay = 20ms;  // 16 chunks of array 1 are read first
   const Dataset data = fake_dataset({8000}, {{3000, 100}, {2, 512}}, faults);
-  LoaderOptions options{.batch_size = 16, .memory = 256 << 20, .threads = 1};
+  LoaderOptions options{.batch = Samples{16}, .memory = 256 << 20, .threads = 1};
   options.cache.mode = CacheChoice::kRam;
   const std::uint64_t before = MemoryBudget::process()->snapshot().used_bytes;
   Loader loader(data, options);
@@ -129,7 +129,7 @@ TEST(Interrupt, CloseFromAnotherThreadEndsTheFirstEpoch) {
   const auto faults = std::make_shared<FakeFaults>();
   faults->delay = 20ms;
   const Dataset data = fake_dataset({51'200}, {{3000, 100}, {2, 512}}, faults);
-  LoaderOptions options{.batch_size = 16, .threads = 1};
+  LoaderOptions options{.batch = Samples{16}, .threads = 1};
   options.cache.mode = CacheChoice::kNone;
   Loader loader(data, options);
   std::jthread closing([&] {
@@ -147,7 +147,7 @@ TEST(Interrupt, ACallFromInsideAnotherIsAnErrorAndDoesNotHang) {
   const auto faults = std::make_shared<FakeFaults>();
   faults->delay = 20ms;
   const Dataset data = fake_dataset({51'200}, {{3000, 100}, {2, 512}}, faults);
-  LoaderOptions options{.batch_size = 16, .threads = 1};
+  LoaderOptions options{.batch = Samples{16}, .threads = 1};
   options.cache.mode = CacheChoice::kNone;
   Loader loader(data, options);
   const std::string state = loader.state();
@@ -173,7 +173,7 @@ TEST(Interrupt, ACallFromInsideAnotherIsAnErrorAndDoesNotHang) {
 
 TEST(Interrupt, AClosedLoaderSaysSo) {
   const Dataset data = fake_dataset({4000}, {{4, 20}});
-  LoaderOptions options{.batch_size = 16};
+  LoaderOptions options{.batch = Samples{16}};
   options.cache.mode = CacheChoice::kRam;
   Loader loader(data, options);
   loader.close();
@@ -184,7 +184,7 @@ TEST(Interrupt, AClosedLoaderSaysSo) {
 /// Though the engine that they came from is replaced.
 TEST(Interrupt, FieldsAreThereAsLongAsTheLoader) {
   const Dataset data = fake_dataset({4000}, {{4, 20}, {2, 1}});
-  Loader loader(data, {.batch_size = 16});
+  Loader loader(data, {.batch = Samples{16}});
   const std::vector<Field>& fields = loader.fields();
   const Field* const first = &fields[0];
   loader.set_rank(0, 2);

@@ -65,8 +65,8 @@ TEST(Keeping, CachedIsUncached) {
       data = data.select(rows);
     }
     LoaderOptions options;
-    options.batch_size = *rc::gen::inRange<std::uint64_t>(1, 120);
-    options.shuffle = *rc::gen::element(Shuffle::kNone, Shuffle::kBlock, Shuffle::kExact);
+    options.batch = Samples{*rc::gen::inRange<std::uint64_t>(1, 120)};
+    options.order = *rc::gen::element<Order>(InOrder{}, BlockShuffle{}, ExactShuffle{});
     options.provenance = *rc::gen::arbitrary<bool>();
     options.threads = 1;
     options.cache.mode = CacheChoice::kNone;
@@ -105,10 +105,10 @@ TEST(Keeping, SomeBlocksAreKeptWhereNotAllFit) {
     const auto faults = std::make_shared<FakeFaults>();
     const Dataset data = fake_dataset({1500, 700}, {{1000, 16}, {3, 64}}, faults);  // 8.8 MB in 18 blocks
     LoaderOptions options;
-    options.batch_size = *rc::gen::inRange<std::uint64_t>(8, 40);
+    options.batch = Samples{*rc::gen::inRange<std::uint64_t>(8, 40)};
     if (*rc::gen::arbitrary<bool>()) faults->delay = std::chrono::microseconds(50);  // then re-encoding pays
-    options.shuffle = *rc::gen::element(Shuffle::kNone, Shuffle::kBlock);
-    if (options.shuffle == Shuffle(Shuffle::kBlock)) options.shuffle_buffer = {2, 2};
+    options.order = *rc::gen::element<Order>(InOrder{}, BlockShuffle{});
+    if (options.order.is<BlockShuffle>()) options.order = BlockShuffle{{2, 2}};
     options.threads = 1;
     options.cache.mode = CacheChoice::kNone;
     options.memory = 4 << 20;
@@ -132,11 +132,11 @@ TEST(Keeping, EverythingIsDecodedOnceWhereItFits) {
   const auto faults = std::make_shared<FakeFaults>();
   const Dataset data = fake_dataset({500, 300}, {{4096, 16}, {3, 16}}, faults);
   const KeepShare everything("inf");
-  for (const Shuffle shuffle : {Shuffle::kBlock, Shuffle::kExact}) {
+  for (const Order& shuffle : {Order(BlockShuffle{}), Order(ExactShuffle{})}) {
     faults->decodes = 0;
     LoaderOptions options;
-    options.batch_size = 32;
-    options.shuffle = shuffle;
+    options.batch = Samples{32};
+    options.order = shuffle;
     options.threads = 3;
     Loader loader(data, options);
     deliver(loader, 4);
@@ -148,9 +148,8 @@ TEST(Keeping, EverythingIsDecodedOnceWhereItFits) {
 
 LoaderOptions shuffled_and_uncached() {
   LoaderOptions options;
-  options.batch_size = 32;
-  options.shuffle = true;
-  options.shuffle_buffer = {4, 8};
+  options.batch = Samples{32};
+  options.order = BlockShuffle{{4, 8}};
   options.threads = 2;
   options.cache.mode = CacheChoice::kNone;
   return options;
@@ -199,7 +198,7 @@ TEST(Keeping, WhatIsKeptEncodedMakesAShortWindowAMatterOfTheFirstEpochs) {
   const auto faults = std::make_shared<FakeFaults>();
   faults->delay = std::chrono::microseconds(300);                                 // then re-encoding pays
   const Dataset data = fake_dataset({1500, 700}, {{1000, 16}, {3, 16}}, faults);  // 8.8 MB, 138 chunks of each array
-  LoaderOptions options{.batch_size = 32, .shuffle = Shuffle::kExact, .threads = 2};
+  LoaderOptions options{.batch = Samples{32}, .order = ExactShuffle{}, .threads = 2};
   options.memory = budget_for_encoded(data, options);
   const auto is_said = [](const Loader& loader) {
     return loader.explain().find("every block once an epoch, and none once all are kept") != std::string::npos;
@@ -295,7 +294,7 @@ TEST(Keeping, WhateverTheConsumerDoesInTheFirstEpochBatchesAreTheSame) {
 TEST(Keeping, PreloadTellsOfItsProgress) {
   const Dataset data = fake_dataset({500, 300}, {{4096, 16}, {3, 16}});
   LoaderOptions options;
-  options.batch_size = 32;
+  options.batch = Samples{32};
   options.cache.mode = CacheChoice::kRam;
   Loader loader(data, options);
   std::uint64_t done = 0, all = 0;
@@ -313,7 +312,7 @@ TEST(Keeping, PreloadTellsOfItsProgress) {
 TEST(Keeping, WhatDoesNotFitIsRefusedWithTheNumbers) {
   const Dataset data = fake_dataset({5000}, {{4000, 16}});
   LoaderOptions options;
-  options.batch_size = 32;
+  options.batch = Samples{32};
   options.cache.mode = CacheChoice::kRam;
   options.memory = 32 << 20;
   try {
@@ -334,8 +333,8 @@ TEST(Keeping, DamageIsRaisedAtTheSameBatchWhateverIsKept) {
   for (const auto mode : {CacheChoice::kNone, CacheChoice::kAuto, CacheChoice::kRam, CacheChoice::kDirectory}) {
     faults->mended = false;
     LoaderOptions options;
-    options.batch_size = 32;
-    options.shuffle = true;
+    options.batch = Samples{32};
+    options.order = BlockShuffle{};
     options.cache = {mode, directory.path()};
     Loader loader(data, options);
     std::size_t batches = 0;
@@ -358,7 +357,7 @@ TEST(Keeping, ACacheThatAnotherUserMadeIsUsedWithANotice) {
   const Dataset data = fake_dataset({500, 300}, {{16, 16}});
   const TemporaryFolder folder;
   const std::string directory = folder.path("cache");  // not where everybody may make folders
-  LoaderOptions options{.batch_size = 32};
+  LoaderOptions options{.batch = Samples{32}};
   options.cache = {CacheChoice::kDirectory, directory};
   Loader first(data, options);
   const Bytes want = deliver(first, 1);
@@ -379,7 +378,7 @@ TEST(Keeping, ACacheGivesWayToAnotherLoadersWindow) {
   const Limit limit(20 << 20);
   const KeepShare everything("inf");
   LoaderOptions options;
-  options.batch_size = 32;
+  options.batch = Samples{32};
   options.threads = 1;
   Loader train(data, options);
   Loader::Epoch epoch = train.epoch();
@@ -394,7 +393,7 @@ TEST(Keeping, ACacheGivesWayToAnotherLoadersWindow) {
   ASSERT_TRUE(others.ok());
   const std::uint64_t cached = train.report().cache.bytes;
   options.cache.mode = CacheChoice::kNone;
-  options.batch_size = 8;
+  options.batch = Samples{8};
   Loader valid(data, options);
   EXPECT_EQ(deliver(valid, 1).size(), valid.num_batches());
   EXPECT_LT(train.report().cache.bytes, cached);
@@ -407,7 +406,7 @@ TEST(Keeping, AnIdleLoaderGivesItsWindowBack) {
   const Dataset data = fake_dataset({4000}, {{2000, 16}});
   const Limit limit(12 << 20);
   LoaderOptions options;
-  options.batch_size = 400;  // 3.2 MB: the two loaders' smallest windows do not fit beside each other
+  options.batch = Samples{400};  // 3.2 MB: the two loaders' smallest windows do not fit beside each other
   options.threads = 1;
   options.cache.mode = CacheChoice::kNone;
   Loader a(data, options), b(data, options);

@@ -59,7 +59,7 @@ TEST_F(KeptCells, ALongWindowOrKeptOnesSaveDecodes) {
 /// From the smallest budget on: a window alone, then what a short window leaves, then all of them.
 TEST_F(KeptCells, TakeThePlaceOfAWindowThatSavesLess) {
   const Dataset data = drawn({{"gzip", ""}});
-  const LoaderOptions options{.batch_size = 1, .shuffle = true, .threads = 2};
+  const LoaderOptions options{.batch = Samples{1}, .order = BlockShuffle{}, .threads = 2};
   const std::uint64_t least = smallest_budget(data, options);
   int windows = 0, some = 0, all = 0;
   for (std::uint64_t budget = least; budget < least + 4 * kCells * kCellBytes; budget += kCellBytes) {
@@ -91,7 +91,7 @@ TEST_F(KeptCells, TakeThePlaceOfAWindowThatSavesLess) {
 /// Visits need their window: it does not give way before all of them fit.
 TEST_F(KeptCells, LeaveVisitsTheirWindow) {
   const Dataset data = drawn({{"gzip", ""}}, PatchDraws::kVisits);
-  const LoaderOptions options{.batch_size = 1, .shuffle = true, .threads = 2};
+  const LoaderOptions options{.batch = Samples{1}, .order = BlockShuffle{}, .threads = 2};
   int kept = 0;
   for (std::uint64_t budget = smallest_budget(data, options); kept == 0; budget += kCellBytes) {
     ASSERT_LT(budget, std::uint64_t{1} << 30);
@@ -107,7 +107,7 @@ TEST_F(KeptCells, LeaveVisitsTheirWindow) {
 
 TEST_F(KeptCells, AreDecodedOnce) {
   const Dataset data = drawn();
-  Loader loader(data, {.batch_size = 4, .shuffle = true, .memory = 64 << 20, .threads = 3});
+  Loader loader(data, {.batch = Samples{4}, .order = BlockShuffle{}, .memory = 64 << 20, .threads = 3});
   for (int epoch = 0; epoch < 4; ++epoch)
     for (const Batch& batch : loader) EXPECT_EQ(batch.rows(), 4u);
   const Report report = loader.report();

@@ -25,16 +25,14 @@ constexpr std::uint32_t kStagedBatches = 3;
 Spec make_list() {
   return Spec::of<S>(
       "loader", "How samples are delivered.",
-      {member_of<&S::options, &O::batch_size>("batch_size",
-                                              "Samples per batch, on each rank; or give global_batch_size")
-           .at_least(1),
-       member_of<&S::options, &O::shuffle>(
+      {member<&S::batch_size>("batch_size", "Samples per batch, on each rank; or give global_batch_size").at_least(1),
+       member<&S::shuffle>(
            "shuffle",
            "Order: true or block (mixed well, each block decoded once), exact (one permutation of all rows), or false")
            .else_("false")
            .detail("Small data is permuted whole, larger data block by block; explain() says how well. Exact decodes "
                    "blocks more often where memory is short."),
-       member_of<&S::options, &O::shuffle_buffer>(
+       member<&S::shuffle_buffer>(
            "shuffle_buffer", "How much data the block shuffle mixes at a time; default: from the data and the batch")
            .detail(
                "Bytes, text such as \"1GiB\", or a shape: ShuffleShape(64, 4) or \"64x4\". The default follows from "
@@ -55,7 +53,7 @@ Spec make_list() {
                "Excludes batch_size. Give each rank its batches, as many on every rank. Gone through as a sampler is; "
                "one without a batch_size also when the loader is made.")
            .code_only(),
-       member_of<&S::options, &O::by_tokens, AsBudget>(
+       member<&S::by_tokens, AsBudget>(
            "batch", "Batches of as many samples as a budget of rows holds, for ragged samples, instead of batch_size")
            .detail("See ByTokens."),
        member<&S::group_by, AsName>(
@@ -82,8 +80,7 @@ Spec make_list() {
                "Default: the whole epoch at once. 1: it is asked when the batch is asked for. Such an epoch cannot be "
                "resumed in its middle.")
            .code_only(),
-       member_of<&S::options, &O::global_batch_size>("global_batch_size",
-                                                     "Samples per step over all ranks, instead of batch_size")
+       member<&S::global_batch_size>("global_batch_size", "Samples per step over all ranks, instead of batch_size")
            .at_least(1),
        member<&S::drop_last>("drop_last", "Drop the samples that do not fill the last batch; the same as tail: drop"),
        member<&S::tail>("tail",
@@ -179,27 +176,79 @@ const Spec& spec_of(const ByTokens*) {
   return spec;
 }
 
+namespace {
+
+bool lists_batches(const LoaderSettings& s) {
+  const auto* const listed = s.sampler_order ? s.sampler_order->get<Listed>() : nullptr;
+  return listed && !listed->batch_rows.empty();
+}
+
+/// What says how large batches are: one of the words, or the sampler.
+Status settle_batch(LoaderSettings& s) {
+  const bool sizes = s.batch_size != 0 || s.global_batch_size != 0, lists = lists_batches(s);
+  const bool groups = !s.group_by.empty() || s.max_items != 0 || s.max_groups != 0;
+  if (s.drop_last && s.tail && *s.tail != Tail::kDrop)
+    return refuse("drop_last and tail contradict each other", "Give one of them.");
+  if ((groups || lists) && (s.tail || s.drop_last))
+    return refuse(
+        "drop_last= and tail= do not apply to group_by= and a batch_sampler, which set the size of each batch",
+        "Leave drop_last= and tail= out.");
+  if (s.by_tokens && (sizes || groups || lists))
+    return refuse(
+        "a token budget sets the number of samples of a batch, and so do batch_size, global_batch_size, group_by and "
+        "a batch_sampler",
+        "Give one of them; max_samples= of the budget bounds the samples of a batch.");
+  if (groups && sizes && !s.group_by.empty())
+    return refuse("group_by and batch_size exclude each other: group_by makes batches of whole groups",
+                  "Leave batch_size out; max_items= bounds the samples of a batch, max_groups= its groups.");
+  if (lists && sizes)
+    return refuse("a batch_sampler and batch_size exclude each other: the sampler sets the size of each batch",
+                  "Leave batch_size and global_batch_size out.");
+  if (s.batch_size != 0 && s.global_batch_size != 0)
+    return refuse("batch_size and global_batch_size exclude each other", "Give one of them.");
+  const Tail tail = s.tail.value_or(s.drop_last ? Tail::kDrop : Tail::kPartial);
+  BatchChoice& batch = s.options.batch;
+  batch = {};
+  if (groups)
+    batch = Groups{s.group_by, s.max_items != 0 ? s.max_items : Groups{}.max_items, s.max_groups};
+  else if (s.by_tokens)
+    batch.emplace<ByTokens>(*s.by_tokens).tail = tail;
+  else if (s.batch_size != 0)
+    batch = Samples{s.batch_size, tail};
+  else if (s.global_batch_size != 0)
+    batch = GlobalSamples{s.global_batch_size, tail};
+  return {};
+}
+
+Status settle_order(LoaderSettings& s) {
+  if (s.sampler_order && std::holds_alternative<Groups>(s.options.batch))
+    return refuse("group_by and a sampler exclude each other: both decide the order", "Give one of them.");
+  if (s.sampler_order && s.shuffle != ShuffleWord::kNone)
+    return refuse("shuffle and a sampler exclude each other: both decide the order", "Give one of them.");
+  if (s.shuffle_buffer != ShuffleShape{} && s.shuffle != ShuffleWord::kBlock)
+    return refuse("shuffle_buffer= shapes the block shuffle; this is another order", "Give shuffle=True with it.");
+  if (s.sampler_order)
+    s.options.order = *s.sampler_order;
+  else if (s.shuffle == ShuffleWord::kBlock)
+    s.options.order = BlockShuffle{s.shuffle_buffer};
+  else if (s.shuffle == ShuffleWord::kExact)
+    s.options.order = ExactShuffle{};
+  else
+    s.options.order = InOrder{};
+  return {};
+}
+
+}  // namespace
+
 Status settle(LoaderSettings& settings) {
   LoaderOptions& options = settings.options;
-  if (!settings.group_by.empty() || settings.max_items != 0 || settings.max_groups != 0) {
-    GroupBy& groups = options.group_by.emplace();
-    groups.by = settings.group_by;
-    if (settings.max_items != 0) groups.max_items = settings.max_items;
-    groups.max_groups = settings.max_groups;
-  }
-  if (options.group_by && options.shuffle.mode() == Shuffle::kBlock) {  // groups are shuffled, whole
-    options.group_by->shuffle = true;
-    options.shuffle = false;
-  }
   options.staged_batches = settings.device == "cpu" ? 0 : kStagedBatches;
   if (settings.device != "cpu" && settings.framework != "torch")
     return refuse(
         fmt::format("device={} takes tensors of torch, and framework is {}", settings.device, settings.framework),
         "Give framework=\"torch\" with it. JAX: headrace.jax copies to JAX's devices.");
-  if (settings.drop_last && settings.tail && *settings.tail != Tail::kDrop)
-    return refuse("drop_last and tail contradict each other", "Give one of them.");
-  HEADRACE_TRY(check_tail(options, settings.tail || settings.drop_last));
-  options.tail = settings.tail.value_or(settings.drop_last ? Tail::kDrop : Tail::kPartial);
+  HEADRACE_TRY(settle_batch(settings));
+  HEADRACE_TRY(settle_order(settings));
   if (options.cache.mode == CacheChoice::kDirectory) options.share = Share::kNothing;  // it is shared as it is
   return check_options(options);
 }
@@ -207,13 +256,24 @@ Status settle(LoaderSettings& settings) {
 LoaderSettings settings_of(const LoaderOptions& options) {
   LoaderSettings settings;
   settings.options = options;
-  if (options.tail != Tail::kPartial) settings.tail = options.tail;
-  if (!options.group_by) return settings;
-  const GroupBy usual;
-  settings.group_by = options.group_by->by;
-  if (options.group_by->max_items != usual.max_items) settings.max_items = options.group_by->max_items;
-  settings.max_groups = options.group_by->max_groups;
-  if (options.group_by->shuffle) settings.options.shuffle = true;
+  if (const Tail tail = tail_of(options.batch); tail != Tail::kPartial) settings.tail = tail;
+  if (const auto* const samples = std::get_if<Samples>(&options.batch)) settings.batch_size = samples->size;
+  if (const auto* const samples = std::get_if<GlobalSamples>(&options.batch))
+    settings.global_batch_size = samples->size;
+  if (const auto* const tokens = std::get_if<ByTokens>(&options.batch)) settings.by_tokens = *tokens;
+  if (const auto* const groups = std::get_if<Groups>(&options.batch)) {
+    settings.group_by = groups->by;
+    if (groups->max_items != Groups{}.max_items) settings.max_items = groups->max_items;
+    settings.max_groups = groups->max_groups;
+  }
+  if (const auto* const shuffle = options.order.get<BlockShuffle>()) {
+    settings.shuffle = ShuffleWord::kBlock;
+    settings.shuffle_buffer = shuffle->shape;
+  } else if (options.order.is<ExactShuffle>()) {
+    settings.shuffle = ShuffleWord::kExact;
+  } else if (options.order.is_sampler()) {
+    settings.sampler_order = options.order;
+  }
   return settings;
 }
 

@@ -16,13 +16,21 @@ namespace headrace {
 /// An option that only code can give: an object of the program.
 struct GivenInCode {};
 
+/// What `shuffle` says.
+enum class ShuffleWord : std::uint8_t { kNone, kBlock, kExact };
+
 /// What is said of a loader, word by word: its options, and words that stand for several of them or belong to Python.
 struct LoaderSettings {
-  LoaderOptions options = {};
+  LoaderOptions options = {};                           ///< Its batch and its order are settled from the words below.
+  std::uint64_t batch_size = 0, global_batch_size = 0;  ///< 0: not given.
+  std::optional<ByTokens> by_tokens = {};
+  ShuffleWord shuffle = ShuffleWord::kNone;
+  ShuffleShape shuffle_buffer = {};
+  std::optional<Order> sampler_order = {};  ///< What code gives.
   std::string framework = "numpy", device = "cpu", batch_format = "dict", on_error = "raise";
   std::optional<Tail> tail = {};  ///< It may contradict drop_last, and either may be given where no tail is.
   bool drop_last = false;
-  std::string group_by = {};                    ///< GroupBy::by, and
+  std::string group_by = {};                    ///< Groups::by, and
   std::uint64_t max_items = 0, max_groups = 0;  ///< what goes with it; 0: not given.
   GivenInCode sampler = {}, batch_sampler = {}, lookahead = {};
 };

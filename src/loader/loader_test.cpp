@@ -67,8 +67,8 @@ TEST(Loader, SameBatchesForAnyThreadsAndBudgetDownToTheSmallest) {
     const auto chunk = [] { return *rc::gen::element<std::uint64_t>(1, 7, 16, 24, 64, 1000); };
     const Dataset data = fake_dataset(files, {{40, chunk()}, {3, chunk()}, {2000, chunk()}});
     LoaderOptions options;
-    options.batch_size = *rc::gen::inRange<std::uint64_t>(1, 120);
-    options.shuffle = *rc::gen::element(Shuffle::kNone, Shuffle::kBlock, Shuffle::kExact);
+    options.batch = Samples{*rc::gen::inRange<std::uint64_t>(1, 120)};
+    options.order = *rc::gen::element<Order>(InOrder{}, BlockShuffle{}, ExactShuffle{});
     options.seed = *rc::gen::inRange<std::uint64_t>(0, 100);
     std::vector<std::vector<std::uint64_t>> want;
     options.threads = 1;
@@ -107,8 +107,9 @@ TEST(Loader, ChunksOfAFileMayDifferInLength) {
     }());
     for (const FileLayout& file : data.impl()->layout.files)
       RC_ASSERT(file.roles == (std::vector{ArrayRole::kAligned, ArrayRole::kStraddling}));
-    LoaderOptions options{.batch_size = *rc::gen::inRange<std::uint64_t>(1, 40), .shuffle = true, .threads = 2};
-    options.shuffle_buffer = *rc::gen::element(ShuffleShape{}, ShuffleShape{3, 2, 0}, ShuffleShape{48, 1, 0});
+    LoaderOptions options{
+        .batch = Samples{*rc::gen::inRange<std::uint64_t>(1, 40)}, .order = BlockShuffle{}, .threads = 2};
+    options.order = BlockShuffle{*rc::gen::element(ShuffleShape{}, ShuffleShape{3, 2, 0}, ShuffleShape{48, 1, 0})};
     options.cache.mode = *rc::gen::element(CacheChoice::kNone, CacheChoice::kRam);
     Loader loader(data, options);
     for (int epoch = 0; epoch < 2; ++epoch) {
@@ -129,10 +130,10 @@ TEST(Loader, ChunksOfAFileMayDifferInLength) {
 TEST(Loader, DecodesEveryChunkOnceWhenMemoryAllowsAndSaysSo) {
   auto faults = std::make_shared<FakeFaults>();
   const Dataset data = fake_dataset({1024, 1024}, {{100, 32}, {2000, 32}}, faults);
-  LoaderOptions options{.batch_size = 64, .shuffle = true, .threads = 2};
+  LoaderOptions options{.batch = Samples{64}, .order = BlockShuffle{}, .threads = 2};
   options.cache.mode = CacheChoice::kNone;  // else what is read ahead of the next epoch comes from memory
   for (const ShuffleShape& shape : {ShuffleShape{}, ShuffleShape{16, 1, 0}, ShuffleShape{4, 4, 0}}) {
-    options.shuffle_buffer = shape;
+    options.order = BlockShuffle{shape};
     faults->decodes = 0;
     Loader loader(data, options);
     delivered_rows(loader, 1);
@@ -147,7 +148,7 @@ TEST(Loader, WhatComesFromMemoryCountsAsNeededInEveryTier) {
   ::setenv("HEADRACE_KEEP_SHARE", "inf", 1);  // all of it in the first epoch
   const Dataset data = fake_dataset({1024, 1024}, {{100, 32}, {40, 512}});
   const auto amplification = [&](CacheChoice::Mode mode, int epochs) {
-    LoaderOptions options{.batch_size = 8, .shuffle = true, .threads = 2};
+    LoaderOptions options{.batch = Samples{8}, .order = BlockShuffle{}, .threads = 2};
     options.cache.mode = mode;
     Loader loader(data, options);
     delivered_rows(loader, epochs);
@@ -173,7 +174,7 @@ TEST(Loader, WhatComesFromMemoryCountsAsNeededInEveryTier) {
 
 TEST(Loader, ResumedEpochsFromMemoryCountForWhatIsLeftOfThem) {
   const Dataset data = fake_dataset({1024, 1024}, {{100, 32}, {40, 512}});
-  LoaderOptions options{.batch_size = 8, .shuffle = true, .threads = 2};
+  LoaderOptions options{.batch = Samples{8}, .order = BlockShuffle{}, .threads = 2};
   options.cache.mode = CacheChoice::kRam;
   Loader loader(data, options);
   loader.preload();
@@ -195,7 +196,7 @@ TEST(Loader, ResumedEpochsFromMemoryCountForWhatIsLeftOfThem) {
 
 TEST(Loader, PeaksAreMeasuredNotCopiedFromThePlan) {
   const Dataset data = fake_dataset({1024, 1024}, {{3000, 100}, {2, 512}});
-  LoaderOptions options{.batch_size = 64, .shuffle = true, .threads = 3};
+  LoaderOptions options{.batch = Samples{64}, .order = BlockShuffle{}, .threads = 3};
   options.cache.mode = CacheChoice::kNone;
   Loader loader(data, options);
   Report::Memory memory = loader.report().memory;
@@ -215,7 +216,7 @@ TEST(Loader, PeaksAreMeasuredNotCopiedFromThePlan) {
 
 TEST(Loader, TheSmallestBudgetIsExact) {
   const Dataset data = fake_dataset({500}, {{5000, 50}});
-  const LoaderOptions options{.batch_size = 100, .shuffle = true};
+  const LoaderOptions options{.batch = Samples{100}, .order = BlockShuffle{}};
   const std::uint64_t least = least_budget(data, options);
   LoaderOptions tight = options;
   tight.memory = least - 1;
@@ -227,7 +228,7 @@ TEST(Loader, TheSmallestBudgetIsExact) {
 
 TEST(Loader, ABadChunkIsRaisedAtTheFirstBatchThatHoldsIt) {
   const Dataset good = fake_dataset({600}, {{300, 20}, {10, 20}});
-  LoaderOptions options{.batch_size = 32, .shuffle = true, .seed = 3, .shuffle_buffer = {2, 2, 0}};
+  LoaderOptions options{.batch = Samples{32}, .order = BlockShuffle{{2, 2, 0}}, .seed = 3};
   Loader reference(good, options);
   const auto batches = delivered_rows(reference, 1);
   const auto in_bad_chunk = [](std::uint64_t row) { return row / 20 == 17; };
@@ -257,7 +258,7 @@ TEST(Loader, ABadChunkIsRaisedAtTheFirstBatchThatHoldsIt) {
 
 TEST(Loader, KeptBatchesNeverStallItAndStayAsTheyWere) {
   const Dataset data = fake_dataset({2000}, {{5000, 50}});
-  LoaderOptions options{.batch_size = 40, .shuffle = true, .seed = 1, .threads = 2};
+  LoaderOptions options{.batch = Samples{40}, .order = BlockShuffle{}, .seed = 1, .threads = 2};
   options.memory = least_budget(data, options) * 2;
   std::vector<Batch> kept;
   {
@@ -273,7 +274,7 @@ TEST(Loader, KeptBatchesNeverStallItAndStayAsTheyWere) {
 
 TEST(Loader, EpochsFollowEachOtherAndCanBeNamed) {
   const Dataset data = fake_dataset({300}, {{4, 20}});
-  Loader loader(data, {.batch_size = 16, .shuffle = true});
+  Loader loader(data, {.batch = Samples{16}, .order = BlockShuffle{}});
   const auto epoch_rows = [&](Loader& l) { return delivered_rows(l, 1); };
   const auto e0 = epoch_rows(loader), e1 = epoch_rows(loader);
   EXPECT_NE(e0, e1);
@@ -291,7 +292,7 @@ TEST(Loader, EpochsFollowEachOtherAndCanBeNamed) {
 
 TEST(Loader, ANewEpochEndsTheOldOneAndCloseEndsAll) {
   const Dataset data = fake_dataset({300}, {{4, 20}});
-  Loader loader(data, {.batch_size = 16});
+  Loader loader(data, {.batch = Samples{16}});
   auto first = loader.epoch();
   (void)first.next();
   auto second = loader.epoch();
@@ -311,34 +312,34 @@ TEST(Loader, ANewEpochEndsTheOldOneAndCloseEndsAll) {
 
 TEST(Loader, TailsAndLengthsAreExact) {
   const Dataset data = fake_dataset({103}, {{4, 20}});
-  for (bool shuffle : {false, true}) {
-    Loader partial(data, {.batch_size = 10, .shuffle = shuffle});
+  for (const Order& shuffle : {Order(InOrder{}), Order(BlockShuffle{})}) {
+    Loader partial(data, {.batch = Samples{10}, .order = shuffle});
     EXPECT_EQ(partial.num_batches(), 11u);
     const auto batches = delivered_rows(partial, 2);
     EXPECT_EQ(batches.size(), 22u);
     EXPECT_EQ(batches[10].size(), 3u);
-    Loader drop(data, {.batch_size = 10, .shuffle = shuffle, .tail = Tail::kDrop});
+    Loader drop(data, {.batch = Samples{10, Tail::kDrop}, .order = shuffle});
     EXPECT_EQ(drop.num_batches(), 10u);
     EXPECT_EQ(delivered_rows(drop, 3).size(), 30u);
   }
-  Loader whole(data, {.batch_size = 1000});
+  Loader whole(data, {.batch = Samples{1000}});
   EXPECT_EQ(delivered_rows(whole, 1)[0].size(), 103u);
 }
 
 TEST(Loader, ContradictionsAreRefused) {
   const Dataset data = fake_dataset({10}, {{4, 5}});
-  EXPECT_THROW(Loader(data, {.batch_size = 0}), Error);
-  EXPECT_THROW(Loader(data, {.batch_size = 11, .tail = Tail::kDrop}), Error);
+  EXPECT_THROW(Loader(data, {.batch = Samples{0}}), Error);
+  EXPECT_THROW(Loader(data, {.batch = Samples{11, Tail::kDrop}}), Error);
   Dataset closed = fake_dataset({10}, {{4, 5}});
   closed.close();
-  EXPECT_THROW(Loader(closed, {.batch_size = 1}), Error);
+  EXPECT_THROW(Loader(closed, {.batch = Samples{1}}), Error);
 }
 
 TEST(Loader, ATimeoutIsAnErrorAndCanBeWaitedOutAfterwards) {
   auto faults = std::make_shared<FakeFaults>();
   faults->delay = 300ms;
   const Dataset data = fake_dataset({10}, {{4, 5}}, faults);
-  Loader loader(data, {.batch_size = 10, .threads = 1, .timeout = 20ms});
+  Loader loader(data, {.batch = Samples{10}, .threads = 1, .timeout = 20ms});
   auto epoch = loader.epoch();
   try {
     (void)epoch.next();
@@ -356,7 +357,7 @@ TEST(Loader, AbandonedAtAnyMomentItStopsCleanly) {
   faults->delay = 200us;
   const Dataset data = fake_dataset({1000}, {{40, 10}, {4, 10}}, faults);
   for (int i = 0; i < 40; ++i) {
-    Loader loader(data, {.batch_size = 20, .shuffle = true, .threads = 3});
+    Loader loader(data, {.batch = Samples{20}, .order = BlockShuffle{}, .threads = 3});
     auto epoch = loader.epoch();
     for (int b = 0; b < i % 7; ++b) (void)epoch.next();
     if (i % 3 == 0) loader.set_epoch(static_cast<std::uint64_t>(i));
@@ -367,7 +368,7 @@ TEST(Loader, AbandonedAtAnyMomentItStopsCleanly) {
 #if !defined(__SANITIZE_THREAD__)  // TSan does not support threads after a fork
 TEST(Loader, AForkedChildGetsAnErrorAndTheParentGoesOn) {
   const Dataset data = fake_dataset({300}, {{4, 20}});
-  Loader loader(data, {.batch_size = 16, .threads = 2});
+  Loader loader(data, {.batch = Samples{16}, .threads = 2});
   auto epoch = loader.epoch();
   std::optional<Batch> held = epoch.next();
   const pid_t child = ::fork();
@@ -394,7 +395,7 @@ TEST(Loader, AForkedChildGetsAnErrorAndTheParentGoesOn) {
 
 TEST(Loader, SideFieldsAreKeptOrCrossedWithoutChangingABatch) {
   const Dataset data = fake_dataset({900, 333}, {{3000, 100}, {700, 128}, {2, 512}});
-  LoaderOptions options{.batch_size = 64, .shuffle = true};
+  LoaderOptions options{.batch = Samples{64}, .order = BlockShuffle{}};
   Loader roomy(data, options);
   EXPECT_NE(roomy.explain().find("kept in memory"), std::string::npos);
   options.memory = least_budget(data, options) + 500'000;
@@ -407,7 +408,7 @@ TEST(Loader, InFileOrderAChunkThatCrossesManyBlocksIsDecodedOnce) {
   // Blocks of 128 rows (1 MiB); the side array's chunks of 4096 rows would make blocks of 34 MB, and all its 2 MiB are
   // more than an eighth of the budget, so they are not kept in memory.
   const Dataset data = fake_dataset({16384}, {{2048, 128}, {32, 4096}});
-  Loader loader(data, {.batch_size = 128, .memory = 14 << 20, .threads = 2});
+  Loader loader(data, {.batch = Samples{128}, .memory = 14 << 20, .threads = 2});
   EXPECT_NE(loader.explain().find("cross the blocks"), std::string::npos) << loader.explain();
   EXPECT_EQ(delivered_rows(loader, 1).size(), 128u);
   EXPECT_LE(loader.report().read_amplification, 1.02);  // 1.5 if each block decoded it again
@@ -433,7 +434,7 @@ TEST(Loader, KeptSideArraysTakeTheirRowsHoweverTheyAreCut) {
   faults->bad_rows = {3001};
   faults->bad_array = 1;
   const Dataset data = fake_dataset({kRows}, {{256, 8192}, {1, 3}}, faults);
-  LoaderOptions options{.batch_size = 1024, .threads = 2};
+  LoaderOptions options{.batch = Samples{1024}, .threads = 2};
   options.memory = std::uint64_t{128} << 20;
   options.cache.mode = CacheChoice::kNone;
   {

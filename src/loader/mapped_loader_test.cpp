@@ -60,7 +60,7 @@ TEST(MappedLoader, EventsAreRaggedFieldsAndComeOnceAnEpoch) {
   EXPECT_EQ(events.data->fields()[0].dims.text(), "(ragged, 3)");
   EXPECT_EQ(events.data->fields()[2].dims.text(), "(2,)");
   EXPECT_NE(events.data->describe().find("(ragged, 3)"), std::string::npos);
-  Loader loader(*events.data, {.batch_size = 16, .shuffle = true, .threads = 3});
+  Loader loader(*events.data, {.batch = Samples{16}, .order = BlockShuffle{}, .threads = 3});
   for (int epoch = 0; epoch < 3; ++epoch) {
     std::vector<std::uint64_t> seen;
     for (const Batch& batch : loader)
@@ -79,8 +79,8 @@ TEST(MappedLoader, AnyThreadsAnyBudgetDownToTheSmallestSameBatches) {
   EXPECT_TRUE(rc::check([] {
     const Events events(heavy_tailed(*rc::gen::inRange<std::size_t>(1, 200), *rc::gen::inRange<std::uint64_t>(0, 1000)),
                         *rc::gen::inRange<std::uint64_t>(1, 20));
-    LoaderOptions options{.batch_size = *rc::gen::inRange<std::uint64_t>(1, 40)};
-    options.shuffle = *rc::gen::element(Shuffle::kNone, Shuffle::kBlock, Shuffle::kExact);
+    LoaderOptions options{.batch = Samples{*rc::gen::inRange<std::uint64_t>(1, 40)}};
+    options.order = *rc::gen::element<Order>(InOrder{}, BlockShuffle{}, ExactShuffle{});
     options.threads = 2;
     Loader easy(*events.data, options);
     const std::vector<Copy> want = delivered_copies(easy, 2);
@@ -93,7 +93,7 @@ TEST(MappedLoader, AnyThreadsAnyBudgetDownToTheSmallestSameBatches) {
 
 TEST(MappedLoader, ResumesAtEveryStepAndMakesAnyBatchAgain) {
   const Events events(heavy_tailed(120, 3));
-  const LoaderOptions options{.batch_size = 9, .shuffle = true, .seed = 5, .threads = 2};
+  const LoaderOptions options{.batch = Samples{9}, .order = BlockShuffle{}, .seed = 5, .threads = 2};
   Loader loader(*events.data, options);
   std::vector<Copy> all;
   std::vector<std::string> states;
@@ -129,7 +129,7 @@ TEST(MappedLoader, AStateIsOfItsMapToo) {
     auto map = window_map(groups[0], 500, 10, 11);
     return Dataset(Dataset::Impl::make(make_mapped_source(map, nullptr, std::move(groups), identity).value()));
   };
-  const LoaderOptions options{.batch_size = 7, .shuffle = true, .threads = 1};
+  const LoaderOptions options{.batch = Samples{7}, .order = BlockShuffle{}, .threads = 1};
   Loader loader(windows("every 10"), options);
   (void)*loader.begin();
   Loader same(windows("every 10"), options), other(windows("every 5"), options);
@@ -140,8 +140,8 @@ TEST(MappedLoader, AStateIsOfItsMapToo) {
 TEST(MappedLoader, RanksGetTheSamplesOfOneProcess) {
   const Events events(heavy_tailed(200, 7));
   const auto numbers = [&](LoaderOptions options) {
-    options.global_batch_size = 12, options.shuffle = true, options.threads = 2;
-    options.shuffle_buffer = {4, 1, 0};
+    options.batch = GlobalSamples{12}, options.order = BlockShuffle{}, options.threads = 2;
+    options.order = BlockShuffle{{4, 1, 0}};
     Loader loader(*events.data, options);
     std::vector<std::vector<std::uint64_t>> steps;
     for (const Batch& batch : loader) steps.push_back(checked_events(events, batch));
@@ -171,7 +171,7 @@ TEST(MappedLoader, DamageIsRaisedAtTheFirstBatchThatHoldsIt) {
   events.faults->bad_rows = {events.starts[150]};
   std::vector<std::uint64_t> good;  // samples before the error: up to the first that shares the damaged chunk
   for (const std::uint32_t threads : {1u, 3u}) {
-    Loader loader(*events.data, {.batch_size = 10, .threads = threads});
+    Loader loader(*events.data, {.batch = Samples{10}, .threads = threads});
     std::uint64_t& before = good.emplace_back();
     try {
       for (const Batch& batch : loader) before += batch.rows();
@@ -188,9 +188,9 @@ TEST(MappedLoader, DamageIsRaisedAtTheFirstBatchThatHoldsIt) {
 
 TEST(MappedLoader, KeptBatchesNeverStallItAndStayAsTheyWere) {
   const Events events(heavy_tailed(300, 5));
-  const LoaderOptions few{.batch_size = 8,
-                          .shuffle = true,
-                          .memory = smallest_budget(*events.data, {.batch_size = 8, .shuffle = true}),
+  const LoaderOptions few{.batch = Samples{8},
+                          .order = BlockShuffle{},
+                          .memory = smallest_budget(*events.data, {.batch = Samples{8}, .order = BlockShuffle{}}),
                           .threads = 1};
   Loader loader(*events.data, few);
   std::vector<Batch> kept;
@@ -212,7 +212,7 @@ TEST(MappedLoader, WindowsThatOverlapHaveOneShape) {
   EXPECT_EQ(data.sample_bytes(), 11 * 4u);
   ASSERT_EQ(data.files().size(), 1u);
   EXPECT_EQ(data.files()[0].rows, 500u);  // those of the table, not one for each window
-  Loader loader(data, {.batch_size = 7, .shuffle = true, .threads = 2});
+  Loader loader(data, {.batch = Samples{7}, .order = BlockShuffle{}, .threads = 2});
   std::uint64_t samples = 0;
   for (const Batch& batch : loader) {
     const auto values = batch["token0"].as<std::uint32_t>();
@@ -253,7 +253,7 @@ TEST(MappedLoader, TransformedRowsAreRefused) {
 TEST(MappedLoader, GroupsAreRefused) {
   const Events events(heavy_tailed(20, 1));
   try {
-    const Loader loader(*events.data, {.group_by = GroupBy{.by = "file"}});
+    const Loader loader(*events.data, {.batch = Groups{.by = "file"}});
     FAIL();
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ErrorCode::kUnsupported);
@@ -270,7 +270,7 @@ class KeptAtOnce {
 TEST(MappedLoader, DecodedUnitsAreKeptWhereTheyFit) {
   const KeptAtOnce at_once;
   const Events events(heavy_tailed(400, 1), 13);
-  LoaderOptions options{.batch_size = 16, .shuffle = true, .threads = 2};
+  LoaderOptions options{.batch = Samples{16}, .order = BlockShuffle{}, .threads = 2};
   options.cache.mode = CacheChoice::kNone;
   Loader anew(*events.data, options);
   const std::vector<Copy> want = delivered_copies(anew, 3);
@@ -311,7 +311,7 @@ TEST(MappedLoader, BoxesOfTwoVolumes) {
   };
   const std::vector<std::uint64_t> some{39, 0, 5};
   check(data.take(some), some);
-  Loader loader(data, {.batch_size = 6, .shuffle = true, .provenance = true, .threads = 2});
+  Loader loader(data, {.batch = Samples{6}, .order = BlockShuffle{}, .provenance = true, .threads = 2});
   std::uint64_t samples = 0;
   for (const Batch& batch : loader) {
     std::vector<std::uint64_t> rows;
@@ -337,7 +337,7 @@ TEST(MappedLoader, ReadAmplificationOfBoxesIsWhatWasDecodedOverWhatWasCopied) {
     auto map = testing::boxes_at({grid}, box, starts, 5);
     const Dataset data(
         Dataset::Impl::make(make_mapped_source(map, map, {testing::volume_of(0, grid)}, "boxes").value()));
-    Loader loader(data, {.batch_size = 4, .threads = 1});
+    Loader loader(data, {.batch = Samples{4}, .threads = 1});
     for (const Batch& batch : loader) (void)batch;
     // It reads ahead, and a report reads one counter after the other: look when the window is full.
     Report report = loader.report();
@@ -353,8 +353,8 @@ TEST(MappedLoader, ReadAmplificationOfBoxesIsWhatWasDecodedOverWhatWasCopied) {
 
 TEST(MappedLoader, WhatCannotBeKeptIsRefused) {
   const Events events(heavy_tailed(20, 1));
-  EXPECT_THROW(Loader(*events.data, {.batch_size = 2, .cache = {CacheChoice::kRam, {}}}), Error);
-  EXPECT_THROW(Loader(*events.data, {.batch_size = 2, .memory = 1000}), Error);
+  EXPECT_THROW(Loader(*events.data, {.batch = Samples{2}, .cache = {CacheChoice::kRam, {}}}), Error);
+  EXPECT_THROW(Loader(*events.data, {.batch = Samples{2}, .memory = 1000}), Error);
 }
 
 }  // namespace

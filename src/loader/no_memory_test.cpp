@@ -39,7 +39,7 @@ struct Case {
 };
 
 std::vector<Case> cases() {
-  LoaderOptions plain{.batch_size = 24, .shuffle = true, .memory = 64 << 20, .threads = 2};
+  LoaderOptions plain{.batch = Samples{24}, .order = BlockShuffle{}, .memory = 64 << 20, .threads = 2};
   plain.cache.mode = CacheChoice::kNone;
   LoaderOptions kept = plain;
   kept.cache.mode = CacheChoice::kAuto;
@@ -48,7 +48,7 @@ std::vector<Case> cases() {
   LoaderOptions gathered = all;
   gathered.threads = 1;
   LoaderOptions listed = plain;
-  listed.shuffle = false;
+  listed.order = InOrder{};
   listed.provenance = true;
   return {{"nothing is kept", plain},
           {"kept", kept},

@@ -39,18 +39,18 @@ Dataset some_data() {
 
 LoaderOptions some_options(const Dataset& data) {
   LoaderOptions options;
-  options.batch_size = *rc::gen::inRange<std::uint64_t>(1, 40);
+  options.batch = Samples{*rc::gen::inRange<std::uint64_t>(1, 40)};
   options.seed = *rc::gen::inRange<std::uint64_t>(0, 100);
-  options.tail = *rc::gen::element(Tail::kPartial, Tail::kDrop, Tail::kPad);
+  std::get<Samples>(options.batch).tail = *rc::gen::element(Tail::kPartial, Tail::kDrop, Tail::kPad);
   options.threads = *rc::gen::inRange<std::uint32_t>(1, 4);
   options.provenance = *rc::gen::arbitrary<bool>();
   options.world_size = *rc::gen::inRange<std::uint32_t>(1, 4);
   options.rank = *rc::gen::inRange<std::uint32_t>(0, *options.world_size);
-  options.shuffle = *rc::gen::element(Shuffle::kNone, Shuffle::kBlock, Shuffle::kExact);
+  options.order = *rc::gen::element<Order>(InOrder{}, BlockShuffle{}, ExactShuffle{});
   if (data.size() == 245 && *rc::gen::arbitrary<bool>()) {
-    options.shuffle = false;
+    options.order = InOrder{};
     const std::vector<double> weights(data.size(), 1);
-    options.sampler = std::make_shared<const SamplerChoice>(Weighted{weights, *rc::gen::arbitrary<bool>(), 200});
+    options.order = Weighted{weights, *rc::gen::arbitrary<bool>(), 200};
   }
   return options;
 }
@@ -84,7 +84,7 @@ TEST(OneBatch, IsTheIteratedOneAndDisturbsNothing) {
 
 TEST(OneBatch, NeedsNoEpochAndStartsNothing) {
   const Dataset data = fake_dataset({300}, {{4, 20}});
-  Loader loader(data, {.batch_size = 16, .shuffle = true});
+  Loader loader(data, {.batch = Samples{16}, .order = BlockShuffle{}});
   const Batch far = loader.batch(1'000'000, 7);
   EXPECT_EQ(far.rows(), 16u);
   EXPECT_EQ(far.epoch(), 1'000'000u);
@@ -100,8 +100,8 @@ TEST(OneBatch, NeedsNoEpochAndStartsNothing) {
 TEST(OneBatch, OfAListKnowsTheEpochsThatWereGiven) {
   const Dataset data = fake_dataset({100}, {{4, 10}});
   const std::vector<std::uint64_t> zero{5, 4, 3, 2, 1}, one{50, 40, 30, 20, 10};
-  LoaderOptions options{.batch_size = 2};
-  options.sampler = std::make_shared<const SamplerChoice>(Listed{zero, false});
+  LoaderOptions options{.batch = Samples{2}};
+  options.order = Listed{zero, false};
   Loader loader(data, options);
   const auto first_of = [](const Batch& batch) { return batch.array(0).as<std::uint32_t>()[0] / 1009; };
   EXPECT_EQ(first_of(loader.batch(0, 1)), 3u);
@@ -116,7 +116,7 @@ TEST(OneBatch, OfAListKnowsTheEpochsThatWereGiven) {
 
 TEST(OneBatch, WhatIsNotThereIsRefused) {
   const Dataset data = fake_dataset({100}, {{4, 10}});
-  Loader loader(data, {.batch_size = 30});
+  Loader loader(data, {.batch = Samples{30}});
   try {
     (void)loader.batch(3, 4);
     ADD_FAILURE() << "there is no such batch";
@@ -130,15 +130,15 @@ TEST(OneBatch, WhatIsNotThereIsRefused) {
   EXPECT_THROW((void)loader.batch(0, ~std::uint64_t{0}), Error);
   const std::vector<std::uint64_t> rows{1};
   EXPECT_THROW((void)loader.batch(0, 0, rows), Error);  // not a list
-  LoaderOptions online{.batch_size = 10};
-  online.sampler = std::make_shared<const SamplerChoice>(OnlineSampler{50});
+  LoaderOptions online{.batch = Samples{10}};
+  online.order = OnlineSampler{50};
   EXPECT_THROW((void)Loader(data, online).batch(0, 0), Error);
   loader.close();
   EXPECT_THROW((void)loader.batch(0, 0), Error);
 
   auto faults = std::make_shared<testing::FakeFaults>();
   faults->bad_rows = {55};
-  Loader bad(fake_dataset({100}, {{4, 10}}, faults), {.batch_size = 30});
+  Loader bad(fake_dataset({100}, {{4, 10}}, faults), {.batch = Samples{30}});
   EXPECT_EQ(bad.batch(0, 0).rows(), 30u);
   EXPECT_THROW((void)bad.batch(0, 1), Error);
 }

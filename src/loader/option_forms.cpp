@@ -73,19 +73,19 @@ Value ValueCodec<std::chrono::nanoseconds>::write(std::chrono::nanoseconds from)
   return from.count() > 0 ? Value{std::chrono::duration<double>(from).count()} : Value{};
 }
 
-Status ValueCodec<Shuffle>::read(const Value& value, const At& at, const Bounds& bounds, Shuffle& to) {
+Status ValueCodec<ShuffleWord>::read(const Value& value, const At& at, const Bounds& bounds, ShuffleWord& to) {
   const Value meant = resolved(value);
-  if (const bool* const on = std::get_if<bool>(&meant.is)) return to = *on, Status();
-  HEADRACE_ASSIGN(const std::size_t place, read_word(value, at, all_words(words_of(Shuffle::kNone))));
+  if (const bool* const on = std::get_if<bool>(&meant.is))
+    return to = *on ? ShuffleWord::kBlock : ShuffleWord::kNone, Status();
+  HEADRACE_ASSIGN(const std::size_t place, read_word(value, at, all_words(words_of(ShuffleWord::kNone))));
   if (kShuffleWords[place].word == "true" || kShuffleWords[place].word == "false")  // in quotes
     return unexpected(value, at, words(bounds));
   to = kShuffleWords[place].value;
   return {};
 }
 
-Value ValueCodec<Shuffle>::write(const Shuffle& from) {
-  return from.mode() == Shuffle::kExact ? Value{std::string(word_of(Shuffle::kExact))}
-                                        : Value{from.mode() == Shuffle::kBlock};
+Value ValueCodec<ShuffleWord>::write(ShuffleWord from) {
+  return from == ShuffleWord::kExact ? Value{std::string(word_of(from))} : Value{from == ShuffleWord::kBlock};
 }
 
 Status ValueCodec<ShuffleShape>::read(const Value& value, const At& at, const Bounds& bounds, ShuffleShape& to) {

@@ -36,14 +36,14 @@ struct ValueCodec<std::chrono::nanoseconds> {
 
 /// True, false, block or exact.
 template <>
-struct ValueCodec<Shuffle> {
+struct ValueCodec<ShuffleWord> {
   static constexpr std::string_view python = "bool | str";
   static std::string words(const Bounds&) { return "true, false, block or exact"; }
-  static Status read(const Value& value, const At& at, const Bounds& bounds, Shuffle& to);
-  static Value write(const Shuffle& from);
-  static void pack(PackedWriter& out, const Shuffle& from) { out.number(from.mode()); }
-  static void unpack(PackedReader& in, const Bounds&, Shuffle& to) {
-    to = static_cast<Shuffle::Mode>(in.number_up_to(Shuffle::kExact));
+  static Status read(const Value& value, const At& at, const Bounds& bounds, ShuffleWord& to);
+  static Value write(ShuffleWord from);
+  static void pack(PackedWriter& out, ShuffleWord from) { out.number(static_cast<std::uint64_t>(from)); }
+  static void unpack(PackedReader& in, const Bounds&, ShuffleWord& to) {
+    to = static_cast<ShuffleWord>(in.number_up_to(static_cast<std::uint64_t>(ShuffleWord::kExact)));
   }
 };
 

@@ -9,10 +9,6 @@
 
 namespace headrace {
 
-/// Check that no tail is given for batches that have none: whole groups, and batches that are listed. \param is_given
-/// Also where it is the default one. Errors: kInvalidArgument.
-Status check_tail(const LoaderOptions& options, bool is_given);
-
 /// Check options against each other, before any data set is known. Errors: kInvalidArgument, with what to do.
 Status check_options(const LoaderOptions& options);
 

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <optional>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -15,62 +17,88 @@ std::string refusal(const LoaderOptions& options) {
   return status.ok() ? "" : status.error().message();
 }
 
-std::shared_ptr<const SamplerChoice> listed(std::vector<std::uint64_t> batch_rows) {
-  return std::make_shared<const SamplerChoice>(Listed{{3, 1, 2}, true, std::move(batch_rows)});
+Listed listed(std::vector<std::uint64_t> batch_rows) {
+  return {{3, 1, 2}, true, std::move(batch_rows)};
+}
+
+/// What is said of words that contradict each other. \param said  "batch_size=8 tail=pad"
+std::string refusal_of_words(const std::string& said, std::optional<Order> order = std::nullopt) {
+  ValueMap map;
+  std::istringstream words(said);
+  for (std::string word; words >> word;)
+    map.push_back({word.substr(0, word.find('=')), {word.substr(word.find('=') + 1), true}, 0});
+  LoaderSettings settings;
+  EXPECT_TRUE(spec<LoaderSettings>().read_known({std::move(map)}, {}, &settings).ok()) << said;
+  settings.sampler_order = std::move(order);
+  const Status status = settle(settings);
+  return status.ok() ? "" : status.error().message();
 }
 
 TEST(OptionRules, WhatGoesTogether) {
-  EXPECT_EQ(refusal({.batch_size = 8}), "");
-  EXPECT_EQ(refusal({.batch_size = 8, .shuffle = true, .shuffle_buffer = {4, 2, 0}}), "");
-  EXPECT_EQ(refusal({.global_batch_size = 8, .rank = 1, .world_size = 2}), "");
-  EXPECT_EQ(refusal({.batch_size = 8, .sampler = listed({})}), "");
-  EXPECT_EQ(refusal({.sampler = listed({1, 2})}), "");
-  EXPECT_EQ(refusal({.group_by = GroupBy{"file", 10, true}}), "");
-  EXPECT_EQ(refusal({.shuffle = true, .tail = Tail::kDrop, .by_tokens = ByTokens{64}}), "");
+  EXPECT_EQ(refusal({.batch = Samples{8}}), "");
+  EXPECT_EQ(refusal({.batch = Samples{8}, .order = BlockShuffle{{4, 2, 0}}}), "");
+  EXPECT_EQ(refusal({.batch = GlobalSamples{8}, .rank = 1, .world_size = 2}), "");
+  EXPECT_EQ(refusal({.batch = Samples{8}, .order = listed({})}), "");
+  EXPECT_EQ(refusal({.order = listed({1, 2})}), "");
+  EXPECT_EQ(refusal({.batch = Groups{"file", 10}, .order = BlockShuffle{}}), "");
+  EXPECT_EQ(refusal({.batch = ByTokens{.tokens = 64, .tail = Tail::kDrop}, .order = BlockShuffle{}}), "");
 }
 
 TEST(OptionRules, EachContradictionHasItsText) {
-  const GroupBy groups{"file"};
+  const Groups groups{"file"};
   const std::vector<std::pair<LoaderOptions, std::string>> cases = {
       {{}, "batch_size is missing"},
-      {{.sampler = listed({})}, "batch_size is missing"},
-      {{.batch_size = 8, .global_batch_size = 8}, "exclude each other"},
-      {{.batch_size = std::uint64_t{1} << 32}, "below 2^32"},
-      {{.batch_size = 8, .shuffle = true, .sampler = listed({})}, "exclude each other"},
-      {{.batch_size = 8, .shuffle_buffer = {4, 2, 0}}, "another order"},
-      {{.batch_size = 8, .shuffle = Shuffle::kExact, .shuffle_buffer = {0, 0, 9}}, "another order"},
-      {{.batch_size = 8, .shuffle = true, .shuffle_buffer = {4, 2, 9}}, "not both"},
-      {{.batch_size = 8, .shuffle = true, .shuffle_buffer = {4, 0, 0}}, "at least one stream"},
-      {{.batch_size = 8, .shuffle = true, .shuffle_buffer = {1 << 17, 1, 0}}, "at most 65536 streams"},
-      {{.batch_size = 8, .rank = 1}, "rank= needs world_size="},
-      {{.batch_size = 8, .world_size = 1}, "world_size= needs rank="},
-      {{.batch_size = 8, .rank = 2, .world_size = 2}, "out of range"},
-      {{.batch_size = 8, .rank = 0, .world_size = 0}, "world_size must be at least 1"},
-      {{.batch_size = 8, .cache = {CacheChoice::kNone, {}}, .share = Share::kHost}, "share"},
-      {{.batch_size = 8, .timeout = std::chrono::nanoseconds(-1)}, "timeout"},
-      {{.batch_size = 8, .sampler = listed({1, 2})}, "sets the size of each batch"},
-      {{.tail = Tail::kPad, .sampler = listed({1, 2})}, "tail= do not apply"},
-      {{.group_by = GroupBy{}}, "group_by is missing"},
-      {{.group_by = GroupBy{"file", 0}}, "max_items must be 1 to"},
-      {{.batch_size = 8, .group_by = groups}, "whole groups"},
-      {{.global_batch_size = 8, .group_by = groups}, "whole groups"},
-      {{.shuffle = true, .group_by = groups}, "not their samples"},
-      {{.shuffle_buffer = {4, 2, 0}, .group_by = groups}, "shuffled whole"},
-      {{.tail = Tail::kDrop, .group_by = groups}, "tail= do not apply"},
-      {{.group_by = groups, .sampler = listed({})}, "exclude each other"},
-      {{.batch_size = 8, .by_tokens = ByTokens{64}}, "a token budget sets"},
-      {{.global_batch_size = 8, .by_tokens = ByTokens{64}}, "a token budget sets"},
-      {{.group_by = groups, .by_tokens = ByTokens{64}}, "a token budget sets"},
-      {{.by_tokens = ByTokens{64}, .sampler = listed({1, 2})}, "a token budget sets"},
-      {{.by_tokens = ByTokens{}}, "tokens must be 1 to 2147483647, not 0"},
-      {{.by_tokens = ByTokens{64, std::uint64_t{1} << 32}}, "max_samples must be"},
-      {{.by_tokens = ByTokens{64, 0, ByTokens::kError, 1 << 17}}, "lanes must be"},
-      {{.by_tokens = ByTokens{64, 0, ByTokens::kError, 0, 0}}, "lookahead must be"},
+      {{.order = listed({})}, "batch_size is missing"},
+      {{.batch = Samples{}}, "batch_size is missing"},
+      {{.batch = Samples{std::uint64_t{1} << 32}}, "below 2^32"},
+      {{.batch = Samples{8}, .order = BlockShuffle{{4, 2, 9}}}, "not both"},
+      {{.batch = Samples{8}, .order = BlockShuffle{{4, 0, 0}}}, "at least one stream"},
+      {{.batch = Samples{8}, .order = BlockShuffle{{1 << 17, 1, 0}}}, "at most 65536 streams"},
+      {{.batch = Samples{8}, .rank = 1}, "rank= needs world_size="},
+      {{.batch = Samples{8}, .world_size = 1}, "world_size= needs rank="},
+      {{.batch = Samples{8}, .rank = 2, .world_size = 2}, "out of range"},
+      {{.batch = Samples{8}, .rank = 0, .world_size = 0}, "world_size must be at least 1"},
+      {{.batch = Samples{8}, .cache = {CacheChoice::kNone, {}}, .share = Share::kHost}, "share"},
+      {{.batch = Samples{8}, .timeout = std::chrono::nanoseconds(-1)}, "timeout"},
+      {{.batch = Samples{8}, .order = listed({1, 2})}, "sets the size of each batch"},
+      {{.batch = ByTokens{64}, .order = listed({1, 2})}, "sets the size of each batch"},
+      {{.batch = Groups{}}, "group_by is missing"},
+      {{.batch = Groups{"file", 0}}, "max_items must be 1 to"},
+      {{.batch = groups, .order = ExactShuffle{}}, "not their samples"},
+      {{.batch = groups, .order = BlockShuffle{{4, 2, 0}}}, "shuffled whole"},
+      {{.batch = groups, .order = listed({})}, "exclude each other"},
+      {{.batch = ByTokens{}}, "tokens must be 1 to 2147483647, not 0"},
+      {{.batch = ByTokens{64, std::uint64_t{1} << 32}}, "max_samples must be"},
+      {{.batch = ByTokens{64, 0, ByTokens::kError, 1 << 17}}, "lanes must be"},
+      {{.batch = ByTokens{64, 0, ByTokens::kError, 0, 0}}, "lookahead must be"},
   };
   for (const auto& [options, text] : cases) {
     const std::string said = refusal(options);
     EXPECT_NE(said.find(text), std::string::npos) << "'" << said << "' instead of '" << text << "'";
   }
+}
+
+TEST(OptionRules, EachContradictionOfWordsHasItsText) {
+  const auto expect = [](const char* words, const char* text, std::optional<Order> order = std::nullopt) {
+    const std::string said = refusal_of_words(words, std::move(order));
+    EXPECT_NE(said.find(text), std::string::npos) << words << ": '" << said << "' instead of '" << text << "'";
+  };
+  expect("batch_size=8 global_batch_size=8", "exclude each other");
+  expect("batch_size=8 drop_last=true tail=pad", "contradict each other");
+  expect("batch_size=8 shuffle_buffer=4x2", "another order");
+  expect("batch_size=8 shuffle=exact shuffle_buffer=9", "another order");
+  expect("batch_size=8 group_by=file", "whole groups");
+  expect("global_batch_size=8 group_by=file", "whole groups");
+  expect("group_by=file tail=drop", "tail= do not apply");
+  expect("batch_size=8 max_items=5", "group_by is missing");
+  expect("batch_size=8 batch=tokens=64", "a token budget sets");
+  expect("global_batch_size=8 batch=tokens=64", "a token budget sets");
+  expect("group_by=file batch=tokens=64", "a token budget sets");
+  expect("batch_size=8 shuffle=true", "exclude each other", listed({}));
+  expect("batch_size=8", "sets the size of each batch", listed({1, 2}));
+  expect("tail=pad", "tail= do not apply", listed({1, 2}));
+  expect("group_by=file", "both decide the order", listed({}));
+  expect("batch=tokens=64", "a token budget sets", listed({1, 2}));
 }
 
 TEST(OptionRules, ABudgetIsTheTextThatItIsReadFrom) {
@@ -92,25 +120,48 @@ TEST(OptionRules, ABudgetIsTheTextThatItIsReadFrom) {
 
 TEST(OptionRules, SettlingGivesTheTailAndTheOrderOfGroups) {
   LoaderSettings settings;
-  settings.options.batch_size = 8;
+  settings.batch_size = 8;
   settings.drop_last = true;
   EXPECT_TRUE(settle(settings).ok());
-  EXPECT_EQ(settings.options.tail, Tail::kDrop);
+  EXPECT_EQ(tail_of(settings.options.batch), Tail::kDrop);
   settings.tail = Tail::kPad;
   EXPECT_FALSE(settle(settings).ok());
 
   settings.drop_last = false;
   settings.tail = Tail::kPartial;
-  settings.options.batch_size = 0;
-  settings.options.tail = Tail::kPartial;
-  settings.options.group_by = GroupBy{"file"};
+  settings.batch_size = 0;
+  settings.group_by = "file";
   EXPECT_FALSE(settle(settings).ok());  // also the default tail, where it is given and there is none
 
   LoaderSettings groups;
-  groups.options = {.shuffle = true, .group_by = GroupBy{"file"}};
+  groups.shuffle = ShuffleWord::kBlock;
+  groups.group_by = "file";
   EXPECT_TRUE(settle(groups).ok());
-  EXPECT_TRUE(groups.options.group_by->shuffle);
-  EXPECT_EQ(groups.options.shuffle, Shuffle(false));
+  EXPECT_EQ(std::get<Groups>(groups.options.batch).by, "file");
+  EXPECT_TRUE(groups.options.order.is<BlockShuffle>());
+}
+
+TEST(OptionRules, WordsAndOptionsSayTheSame) {
+  const std::vector<LoaderOptions> all = {
+      {.batch = Samples{8, Tail::kPad}, .order = BlockShuffle{{0, 0, 9}}},
+      {.batch = GlobalSamples{8, Tail::kDrop}, .order = ExactShuffle{}},
+      {.batch = ByTokens{.tokens = 64, .lanes = 2, .tail = Tail::kDrop}, .order = Balanced{"y"}},
+      {.batch = Groups{"file", 10, 3}, .order = BlockShuffle{}},
+      {.order = listed({1, 2})},
+  };
+  for (const LoaderOptions& options : all) {
+    LoaderSettings words = settings_of(options);
+    words.options.batch = {};
+    words.options.order = InOrder{};
+    ASSERT_TRUE(settle(words).ok());
+    EXPECT_EQ(words.options.batch.index(), options.batch.index());
+    EXPECT_EQ(tail_of(words.options.batch), tail_of(options.batch));
+    EXPECT_EQ(words.options.order.shared()->index(), options.order.shared()->index());
+    const LoaderSettings again = settings_of(words.options);
+    const LoaderSettings before = settings_of(options);
+    EXPECT_EQ(flow_text({spec<LoaderSettings>().write_map(&again)}),
+              flow_text({spec<LoaderSettings>().write_map(&before)}));
+  }
 }
 
 }  // namespace

@@ -75,7 +75,9 @@ TEST_F(Patches, DrawnOnesAreTheSameWhateverTheThreadsAndTheMemory) {
   std::vector<std::vector<Start>> epochs;
   for (const std::uint32_t threads : {1u, 4u})
     for (const std::uint64_t memory : {4u << 20, 64u << 20}) {
-      Loader loader(data, {.batch_size = 3, .shuffle = true, .provenance = true, .memory = memory, .threads = threads});
+      Loader loader(
+          data,
+          {.batch = Samples{3}, .order = BlockShuffle{}, .provenance = true, .memory = memory, .threads = threads});
       for (int epoch = 0; epoch < 2; ++epoch) epochs.push_back(epoch_of(loader));
     }
   for (std::size_t i = 2; i < epochs.size(); ++i) EXPECT_EQ(epochs[i], epochs[i % 2]);
@@ -89,7 +91,7 @@ TEST_F(Patches, AGridComesOnceAnEpoch) {
     if (edge == PatchEdge::kFill) options.fill = -7;
     const Dataset data = patches(volumes(), options);
     for (const std::uint32_t threads : {1u, 3u}) {
-      Loader loader(data, {.batch_size = 4, .shuffle = true, .provenance = true, .threads = threads});
+      Loader loader(data, {.batch = Samples{4}, .order = BlockShuffle{}, .provenance = true, .threads = threads});
       for (int epoch = 0; epoch < 2; ++epoch) {
         const std::vector<Start> all = epoch_of(loader, -7);
         EXPECT_EQ(all.size(), data.size());
@@ -97,7 +99,7 @@ TEST_F(Patches, AGridComesOnceAnEpoch) {
       }
     }
     if (edge != PatchEdge::kFill) continue;
-    Loader loader(data, {.batch_size = 64, .provenance = true});
+    Loader loader(data, {.batch = Samples{64}, .provenance = true});
     for (const Batch& batch : loader) {
       const auto valid = batch["chunks.valid"].as<bool>();
       const auto values = batch["chunks"].as<std::int32_t>();
@@ -108,7 +110,7 @@ TEST_F(Patches, AGridComesOnceAnEpoch) {
 
 TEST_F(Patches, AStateGoesOnAtEveryStep) {
   const Dataset data = patches(volumes(), {.shape = kPatch, .samples_per_epoch = 20});
-  const LoaderOptions options{.batch_size = 3, .shuffle = true, .provenance = true, .threads = 2};
+  const LoaderOptions options{.batch = Samples{3}, .order = BlockShuffle{}, .provenance = true, .threads = 2};
   Loader whole(data, options);
   std::vector<std::vector<Start>> batches;
   std::vector<std::string> states;

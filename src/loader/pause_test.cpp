@@ -96,10 +96,10 @@ TEST(Pause, AStateThatIsLoadedMeanwhileIsWhereItGoesOn) {
 TEST(Pause, AnEpochOfOtherRowsHasEnded) {
   const ProcessMemory memory(kSmallMemory);
   LoaderOptions options = kLargeBatches;
-  options.shuffle = Shuffle::kNone;
+  options.order = InOrder{};
   std::vector<std::uint64_t> rows(1600);
   for (std::uint64_t r = 0; r < rows.size(); ++r) rows[r] = r;
-  options.sampler = std::make_shared<SamplerChoice>(Listed{rows});
+  options.order = Listed{rows};
   Loader train(large_rows(4), options), val(large_rows(2), kLargeBatches);
   Loader::Epoch epoch = train.epoch();
   ASSERT_TRUE(epoch.next());
@@ -116,11 +116,11 @@ TEST(Pause, AnEpochOfOtherRowsHasEnded) {
 
 TEST(Pause, PreloadBeginsAnewWhereOthersTookItsMemory) {
   const ProcessMemory memory(3 * kSmallMemory);  // for the rows, or for the other's batches
-  LoaderOptions options{.batch_size = 32, .threads = 1};
+  LoaderOptions options{.batch = Samples{32}, .threads = 1};
   options.cache.mode = CacheChoice::kRam;
   Loader kept(large_rows(4, 100us), options);
   std::jthread other([] {
-    const LoaderOptions large{.batch_size = 400, .shuffle = Shuffle::kExact, .threads = 1};
+    const LoaderOptions large{.batch = Samples{400}, .order = ExactShuffle{}, .threads = 1};
     Loader loader(large_rows(4), large);
     for (int epoch = 0; epoch < 5; ++epoch) EXPECT_EQ(delivered(loader, 1, [] {}).size(), 4u);
   });
@@ -134,8 +134,8 @@ TEST(Pause, PreloadBeginsAnewWhereOthersTookItsMemory) {
 
 TEST(Pause, ALoaderThatKeepsItsRowsStartsBesideOthers) {
   const ProcessMemory memory(3 * kSmallMemory);
-  const LoaderOptions large{.batch_size = 400, .shuffle = Shuffle::kExact, .threads = 1};
-  LoaderOptions keeps{.batch_size = 32, .threads = 1};
+  const LoaderOptions large{.batch = Samples{400}, .order = ExactShuffle{}, .threads = 1};
+  LoaderOptions keeps{.batch = Samples{32}, .threads = 1};
   keeps.cache.mode = CacheChoice::kRam;
   Loader train(large_rows(4), large), val(large_rows(4), keeps);
   for (int epoch = 0; epoch < 2; ++epoch) {

@@ -14,7 +14,7 @@ namespace {
 TEST(PlanFor, HasTheProcessorsOfOneOfTheHostsProcesses) {
   const Dataset data = testing::fake_dataset({4000}, {{4, 20}});
   ::setenv("LOCAL_WORLD_SIZE", "1000000", 1);
-  const Result<EnginePlan> plan = plan_for(data, {.batch_size = 16}, std::uint64_t{1} << 30);
+  const Result<EnginePlan> plan = plan_for(data, {.batch = Samples{16}}, std::uint64_t{1} << 30);
   ::unsetenv("LOCAL_WORLD_SIZE");
   EXPECT_EQ(plan->threads, 1u);
 }
@@ -26,7 +26,7 @@ TEST(PlanFor, SomeBlocksAreKeptOnlyWhereAWholeOneFits) {
   for (std::uint64_t row = 0; row < data.size(); row += 512) one_of_each_block.push_back(row);
   const Dataset selected = data.select(one_of_each_block);
   const std::uint64_t block_bytes = 512 * data.sample_bytes();
-  const LoaderOptions options{.batch_size = 4, .shuffle = true, .threads = 1};
+  const LoaderOptions options{.batch = Samples{4}, .order = BlockShuffle{}, .threads = 1};
   const std::uint64_t least = smallest_budget(selected, options);
   int some = 0;
   for (std::uint64_t budget = least; budget < least + 14 * block_bytes; budget += block_bytes / 8) {

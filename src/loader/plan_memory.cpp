@@ -177,7 +177,7 @@ class MemoryPlanner {
   /// With this many slots every block is decoded once: the order's span, what the consumer holds, and some ahead.
   void plan_wanted_slots() {
     plan_.wanted_slots = plan_.steps->span_steps() + SlotPool::kHeldSlots + kReadAheadBatches;
-    if (options_.shuffle.mode() == Shuffle::kNone && !options_.sampler)
+    if (options_.order.is<InOrder>())
       plan_.wanted_slots += 2 * plan_.threads * (blocks_->max_block_rows() / plan_.global_batch + 1);
     plan_.wanted_slots =
         std::min(plan_.wanted_slots, 2 * std::max<std::uint64_t>(plan_.num_batches, 1) + SlotPool::kHeldSlots);

@@ -21,14 +21,17 @@ namespace {
 
 /// Samples of a step over all ranks.
 Result<std::uint64_t> resolve_global_batch(const LoaderOptions& options, RankShare share, std::uint64_t rows) {
-  if (options.global_batch_size % share.world_size != 0)
-    return refuse(
-        fmt::format("global_batch_size {} is no multiple of the {} ranks", options.global_batch_size, share.world_size),
-        "Give a multiple, so that all ranks get as many samples.");
-  if (options.global_batch_size / share.world_size > ~std::uint32_t{0}) return refuse("batch_size must be below 2^32");
-  const std::uint64_t global_batch =
-      options.batch_size != 0 ? options.batch_size * share.world_size : options.global_batch_size;
-  if (options.tail == Tail::kDrop && global_batch > rows)
+  std::uint64_t global_batch = 0;
+  if (const auto* const global = std::get_if<GlobalSamples>(&options.batch)) {
+    global_batch = global->size;
+    if (global_batch % share.world_size != 0)
+      return refuse(fmt::format("global_batch_size {} is no multiple of the {} ranks", global_batch, share.world_size),
+                    "Give a multiple, so that all ranks get as many samples.");
+    if (global_batch / share.world_size > ~std::uint32_t{0}) return refuse("batch_size must be below 2^32");
+  } else {
+    global_batch = std::get<Samples>(options.batch).size * share.world_size;
+  }
+  if (tail_of(options.batch) == Tail::kDrop && global_batch > rows)
     return refuse(fmt::format("a batch of {}{} is larger than the data set ({} samples), and drop_last drops what does "
                               "not fill a batch: no batch would be left",
                               global_batch, share.world_size > 1 ? " over all ranks" : "", rows),
@@ -52,13 +55,13 @@ Result<std::uint64_t> bound_global_batch(RankShare share, const ListedRows& list
 Result<std::uint64_t> mean_global_batch(const LoaderOptions& options, const PlanContext& context,
                                         const TokenLengths& lengths, std::uint64_t samples, std::uint32_t& lanes) {
   const std::uint32_t world = context.rank.share.world_size;
-  const ByTokens& choice = *options.by_tokens;
+  const auto& choice = std::get<ByTokens>(options.batch);
   lanes = choice.lanes != 0 ? choice.lanes : context.lanes != 0 ? context.lanes : world;
   if (world > lanes)
     return refuse(
         fmt::format("the steps are planned for {} rank{}, and there are {}", lanes, plural(lanes), world),
         fmt::format("Give lanes={} or more to the first run: the largest number of ranks there will be.", world));
-  if (samples < (options.tail == Tail::kDrop ? lanes : world))
+  if (samples < (choice.tail == Tail::kDrop ? lanes : world))
     return refuse(fmt::format("{} samples are too few for {} lanes: no step would be full", samples, lanes),
                   "Use fewer ranks or lanes, or do without drop_last.");
   return lengths.costs.mean_samples(budget_options(options, lanes));
@@ -79,12 +82,11 @@ Status check_weights(const Weighted& choice, std::uint64_t rows, std::uint64_t& 
 }
 
 /// A sampler as chosen by the caller, where it is no list.
-Result<std::shared_ptr<const Sampler>> make_chosen(const SamplerChoice& choice,
-                                                   const std::shared_ptr<const BlockTable>& blocks, const Label* label,
-                                                   std::uint64_t seed) {
+Result<std::shared_ptr<const Sampler>> make_chosen(const Order& order, const std::shared_ptr<const BlockTable>& blocks,
+                                                   const Label* label, std::uint64_t seed) {
   using Made = std::shared_ptr<const Sampler>;
   const std::uint64_t rows = blocks->num_rows();
-  if (const auto* weighted = std::get_if<Weighted>(&choice)) {
+  if (const auto* weighted = order.get<Weighted>()) {
     std::uint64_t positive = 0;
     HEADRACE_TRY(check_weights(*weighted, rows, positive));
     const std::uint64_t most = weighted->replacement ? rows : positive;
@@ -95,7 +97,7 @@ Result<std::shared_ptr<const Sampler>> make_chosen(const SamplerChoice& choice,
                     "Lower num_samples, or draw with replacement.");
     return Made(make_weighted(blocks, weighted->weights, weighted->replacement, samples, seed));
   }
-  if (const auto* balanced = std::get_if<Balanced>(&choice)) {
+  if (const auto* balanced = order.get<Balanced>()) {
     if (!label || label->classes.empty()) return without_classes(balanced->by, "balance");
     return Made(make_balanced(blocks, label->classes, label->num_classes,
                               balanced->num_samples ? balanced->num_samples : rows, seed));
@@ -105,9 +107,8 @@ Result<std::shared_ptr<const Sampler>> make_chosen(const SamplerChoice& choice,
 
 /// Steps of a budget are planned ahead: the order has to be known, and the same whenever it is asked for.
 Status check_sampler_of_budget(const LoaderOptions& options) {
-  if (!options.sampler) return {};
-  const bool online = std::holds_alternative<OnlineSampler>(*options.sampler);
-  if (!online && !std::holds_alternative<Listed>(*options.sampler)) return {};
+  const bool online = options.order.is<OnlineSampler>();
+  if (!online && !options.order.is<Listed>()) return {};
   return std::move(
       Error(ErrorCode::kUnsupported, fmt::format("a token budget with a sampler that {} is not there yet",
                                                  online ? "gives rows during the epoch (lookahead=)" : "lists rows"))
@@ -115,18 +116,16 @@ Status check_sampler_of_budget(const LoaderOptions& options) {
 }
 
 /// \param share  Of what may be mixed, that is left to these rows. \return  Nullopt: one permutation of all rows.
-std::optional<BlockShuffleShape> resolve_shape(const LoaderOptions& options, const BlockTable& blocks,
+std::optional<BlockShuffleShape> resolve_shape(const ShuffleShape& asked, const BlockTable& blocks,
                                                std::uint64_t global_batch, std::uint64_t row_bytes, double share = 1) {
-  const ShuffleShape& asked = options.shuffle_buffer;
   if (asked == ShuffleShape{}) return default_shuffle(blocks, global_batch, row_bytes, share);
   if (asked.bytes == 0) return BlockShuffleShape{asked.streams, asked.pool_blocks};
   const auto bytes = static_cast<std::uint64_t>(share * static_cast<double>(asked.bytes));
   return shuffle_of_bytes(blocks, std::max<std::uint64_t>(bytes, 1), row_bytes, global_batch);
 }
 
-BlockShuffleShape resolve_visits(const LoaderOptions& options, const BlockTable& blocks, std::uint64_t global_batch,
+BlockShuffleShape resolve_visits(const ShuffleShape& asked, const BlockTable& blocks, std::uint64_t global_batch,
                                  std::uint64_t row_bytes) {
-  const ShuffleShape& asked = options.shuffle_buffer;
   if (asked == ShuffleShape{} || asked.bytes != 0)
     return visit_shuffle_shape(blocks, global_batch, row_bytes, asked.bytes);
   return BlockShuffleShape{asked.streams, asked.pool_blocks};
@@ -137,7 +136,7 @@ std::shared_ptr<const Sampler> make_shuffle(const std::shared_ptr<const BlockTab
   return shape ? make_block_shuffle(blocks, *shape, seed) : make_global_shuffle(blocks, seed);
 }
 
-/// The parts of a mixture, each in the order that `shuffle` says.
+/// The parts of a mixture, each in the order of the options.
 std::shared_ptr<const Sampler> make_mixed(const SourceMixture& mixture, const BlockTable& blocks,
                                           const LoaderOptions& options, std::uint64_t global_batch,
                                           std::uint64_t row_bytes) {
@@ -148,19 +147,13 @@ std::shared_ptr<const Sampler> make_mixed(const SourceMixture& mixture, const Bl
     const std::uint64_t seed = RandomKey::of({options.seed, i}).low;
     MixturePart& made = parts.emplace_back();
     made = {part.name, nullptr, blocks.first_block_of(part.first_file), part.weight};
-    switch (options.shuffle.mode()) {
-      case Shuffle::kNone:
-        made.sampler = make_sequential(table);
-        break;
-      case Shuffle::kBlock: {
-        const auto batch = static_cast<std::uint64_t>(static_cast<double>(global_batch) * part.weight);
-        made.sampler = make_shuffle(
-            table, resolve_shape(options, *table, std::max<std::uint64_t>(batch, 1), row_bytes, part.weight), seed);
-        break;
-      }
-      case Shuffle::kExact:
-        made.sampler = make_global_shuffle(table, seed);
-        break;
+    if (const auto* const shuffle = options.order.get<BlockShuffle>()) {
+      const auto batch = static_cast<std::uint64_t>(static_cast<double>(global_batch) * part.weight);
+      made.sampler = make_shuffle(
+          table, resolve_shape(shuffle->shape, *table, std::max<std::uint64_t>(batch, 1), row_bytes, part.weight),
+          seed);
+    } else {
+      made.sampler = options.order.is<ExactShuffle>() ? make_global_shuffle(table, seed) : make_sequential(table);
     }
   }
   return make_mixture(std::move(parts), mixture.num_samples, options.seed);
@@ -180,9 +173,10 @@ static Status check_derived_names(const std::vector<Field>& fields, const Engine
   return {};
 }
 
-std::shared_ptr<ListedRows> listed_rows_of(const LoaderOptions& options, const Listed& listed) {
+std::shared_ptr<ListedRows> listed_rows_of(const Order& order) {
+  const Listed& listed = *order.get<Listed>();
   return std::make_shared<ListedRows>(
-      ListedRows::List{ListedRows::Rows(options.sampler, &listed.rows), batch_ends_of(listed.batch_rows)},
+      ListedRows::List{ListedRows::Rows(order.shared(), &listed.rows), batch_ends_of(listed.batch_rows)},
       listed.every_epoch);
 }
 
@@ -248,43 +242,43 @@ Status plan_order(const SampleSource& source, const LoaderOptions& options, cons
                             "Leave layout= out: the samples are rows, of one shape.")
                          .with_file(source.first_path()));
   }
-  if (options.group_by) {
+  if (const auto* const choice = std::get_if<Groups>(&options.batch)) {
     if (source.mixture())
       return refuse("the data set is a mixture, which decides what is drawn: it has no groups",
                     "Make a loader of each part.");
     const auto groups = context.groups ? context.groups : std::make_shared<const GroupTable>(groups_by_file(*blocks));
-    const GroupBy& choice = *options.group_by;
-    plan.groups = std::make_shared<const Grouped>(blocks, groups, GroupLimits{choice.max_items, choice.max_groups},
-                                                  choice.shuffle, options.seed);
+    plan.groups = std::make_shared<const Grouped>(blocks, groups, GroupLimits{choice->max_items, choice->max_groups},
+                                                  options.order.is<BlockShuffle>(), options.seed);
     plan.sampler = plan.groups;
     const Source* const rows_of_files = source.rows();
-    if (choice.by == "file" && rows_of_files && rows_of_files->files[0].axes.size() > 1)
+    if (choice->by == "file" && rows_of_files && rows_of_files->files[0].axes.size() > 1)
       plan.warnings.push_back(
           "group_by=\"file\" makes a group of each file, whose samples lie along several axes: whole recordings are "
           "group_by=0, the places along the first axis");
   }
   std::uint32_t lanes = 0;
-  if (options.by_tokens) {
+  const auto* const by_tokens = std::get_if<ByTokens>(&options.batch);
+  if (by_tokens) {
     plan.lengths = context.lengths;
     if (!plan.lengths) {
-      HEADRACE_ASSIGN(plan.lengths, token_lengths_of(source.mapped(), *options.by_tokens));
+      HEADRACE_ASSIGN(plan.lengths, token_lengths_of(source.mapped(), *by_tokens));
     }
     HEADRACE_TRY(check_sampler_of_budget(options));
   }
-  if (options.sampler) {
+  if (options.order.is_sampler()) {
     if (source.mixture())
       return refuse("the data set is a mixture, which decides what is drawn; so does a sampler",
                     "Leave the sampler out, or use the parts of the mixture.");
-    if (const auto* choice = std::get_if<OnlineSampler>(options.sampler.get())) {
+    if (const auto* choice = options.order.get<OnlineSampler>()) {
       if (choice->num_samples == 0) return refuse("an epoch of 0 samples", "Say how many there will be.");
       plan.online = std::make_shared<OnlineRows>();
       plan.sampler = make_online(blocks, plan.online, choice->num_samples);
-    } else if (const auto* list = std::get_if<Listed>(options.sampler.get())) {
-      plan.listed = context.listed ? context.listed : listed_rows_of(options, *list);
+    } else if (options.order.is<Listed>()) {
+      plan.listed = context.listed ? context.listed : listed_rows_of(options.order);
       HEADRACE_TRY(check_listed(plan.listed->newest(), rows));
       plan.sampler = make_listed(blocks, plan.listed);
     } else {
-      HEADRACE_ASSIGN(plan.sampler, make_chosen(*options.sampler, blocks, context.label, options.seed));
+      HEADRACE_ASSIGN(plan.sampler, make_chosen(options.order, blocks, context.label, options.seed));
     }
   }
   const std::uint64_t samples = source.mixture() ? source.mixture()->num_samples
@@ -299,31 +293,33 @@ Status plan_order(const SampleSource& source, const LoaderOptions& options, cons
     plan.global_batch = std::min(plan.groups->most_batch_rows() * world, samples);
   } else if (plan.listed && plan.listed->num_batches() > 0) {
     HEADRACE_ASSIGN(plan.global_batch, bound_global_batch(context.rank.share, *plan.listed));
-  } else if (options.by_tokens) {
+  } else if (by_tokens) {
     HEADRACE_ASSIGN(plan.global_batch, mean_global_batch(options, context, *plan.lengths, samples, lanes));
   } else {
     HEADRACE_ASSIGN(plan.global_batch, resolve_global_batch(options, context.rank.share, samples));
   }
   plan.share = context.rank.share;
-  plan.tail = options.tail;
+  plan.tail = tail_of(options.batch);
   const std::uint64_t global_batch = plan.global_batch;
   plan.rank_reason = context.rank.reason;
   plan.delivers_row_ids = options.provenance;
   plan.seed = options.seed;
+  const auto* const shuffle = options.order.get<BlockShuffle>();
+  const ShuffleShape asked = shuffle ? shuffle->shape : ShuffleShape{};
   const bool visits = plan.boxes && plan.boxes->visits();
   if (source.mixture()) {
     plan.sampler = make_mixed(*source.mixture(), *blocks, options, global_batch, row_bytes);
   } else if (!plan.sampler) {
     // Draws are as good in one order as in another; those of a visit come in different batches, shuffled or not.
-    Shuffle::Mode mode = options.shuffle.mode();
-    if (plan.draws_samples()) mode = visits ? Shuffle::kBlock : Shuffle::kNone;
-    if (mode == Shuffle::kBlock)
-      plan.shape = visits ? resolve_visits(options, *blocks, global_batch, row_bytes)
-                          : resolve_shape(options, *blocks, global_batch, row_bytes);
-    plan.sampler = mode == Shuffle::kNone ? make_sequential(blocks) : make_shuffle(blocks, plan.shape, options.seed);
-    plan.is_shuffled = mode != Shuffle::kNone && !plan.draws_samples();
+    const bool draws = plan.draws_samples();
+    if (draws ? visits : shuffle != nullptr)
+      plan.shape = visits ? resolve_visits(asked, *blocks, global_batch, row_bytes)
+                          : resolve_shape(asked, *blocks, global_batch, row_bytes);
+    plan.is_shuffled = !options.order.is<InOrder>() && !draws;
+    plan.sampler = plan.is_shuffled || (draws && visits) ? make_shuffle(blocks, plan.shape, options.seed)
+                                                         : make_sequential(blocks);
   }
-  if (options.by_tokens) {
+  if (by_tokens) {
     HEADRACE_ASSIGN(plan.budget, make_budget_steps(plan, options, plan.sampler, lanes));
     plan.steps = plan.budget;
   } else {
@@ -345,11 +341,11 @@ Status plan_order(const SampleSource& source, const LoaderOptions& options, cons
                     "number of ranks that divides them",
                     lanes, plan.share.world_size));
 
-  if (plan.is_shuffled && plan.shape && options.shuffle_buffer == ShuffleShape{})
+  if (plan.is_shuffled && plan.shape && asked == ShuffleShape{})
     if (std::string warning = mixing_warning(*plan.shape, *blocks, global_batch, row_bytes); !warning.empty())
       plan.warnings.push_back(std::move(warning));
-  const std::uint64_t buffer_bytes = options.shuffle_buffer.bytes;
-  if (options.shuffle.mode() == Shuffle::kBlock && buffer_bytes != 0 && buffer_bytes < global_batch * row_bytes)
+  const std::uint64_t buffer_bytes = asked.bytes;
+  if (buffer_bytes != 0 && buffer_bytes < global_batch * row_bytes)
     plan.warnings.push_back(fmt::format(
         "shuffle_buffer={0} is a size in bytes, less than one batch ({1}): samples are hardly mixed. A buffer of {0} "
         "samples would be shuffle_buffer={2}; without shuffle_buffer= it is as large as good mixing needs",

@@ -24,7 +24,7 @@ Result<std::shared_ptr<const BudgetSteps>> make_budget_steps(const EnginePlan& p
                                                              std::uint32_t lanes);
 
 /// Return the list that a sampler's options give; it shares their memory.
-std::shared_ptr<ListedRows> listed_rows_of(const LoaderOptions& options, const Listed& listed);
+std::shared_ptr<ListedRows> listed_rows_of(const Order& order);
 
 /// Check a list of row numbers for a data set of `rows` rows. Errors: kInvalidArgument: an empty list, a row that is
 /// not there, an empty batch, or batches that together have another number of rows.

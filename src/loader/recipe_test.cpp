@@ -11,7 +11,7 @@ namespace {
 class Recipe : public testing::RecipeTest {};
 
 std::vector<std::int64_t> epoch_of(const Dataset& data) {
-  Loader loader(data, {.batch_size = 32, .shuffle = true, .seed = 3, .threads = 1});
+  Loader loader(data, {.batch = Samples{32}, .order = BlockShuffle{}, .seed = 3, .threads = 1});
   std::vector<std::int64_t> values;
   const std::string name = data.fields()[0].name;
   for (const Batch& batch : loader)

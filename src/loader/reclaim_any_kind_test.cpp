@@ -32,7 +32,7 @@ struct Kind {
 };
 
 Kind rows(std::chrono::microseconds delay) {
-  return {fake_dataset({700, 300}, {{40, 32}, {3000, 50}, {2, 512}}, slow(delay)), {.batch_size = 20}};
+  return {fake_dataset({700, 300}, {{40, 32}, {3000, 50}, {2, 512}}, slow(delay)), {.batch = Samples{20}}};
 }
 
 Kind windows(std::chrono::microseconds delay) {
@@ -42,17 +42,14 @@ Kind windows(std::chrono::microseconds delay) {
                                                         .row_weight = row_weight(1),
                                                         .spans = Spans::windows({{0, 1600}}, 5, 17)});
   return {Dataset(Dataset::Impl::make(make_mapped_source(map, nullptr, std::move(groups), "windows").value())),
-          {.batch_size = 12}};
+          {.batch = Samples{12}}};
 }
 
 Kind events(std::chrono::microseconds delay) {
   const Events made(heavy_tailed(300, 1));
   made.faults->delay = delay;
-  Kind kind{*made.data, {.batch_size = 16}};
-  if (*rc::gen::arbitrary<bool>()) {
-    kind.options.batch_size = 0;
-    kind.options.by_tokens = ByTokens{.tokens = 300};
-  }
+  Kind kind{*made.data, {.batch = Samples{16}}};
+  if (*rc::gen::arbitrary<bool>()) kind.options.batch = ByTokens{.tokens = 300};
   return kind;
 }
 
@@ -65,17 +62,18 @@ Kind patches(std::chrono::microseconds) {
   std::vector<SourceGroup> groups{testing::volume_of(0, grid)};
   auto map = testing::boxes_at({grid}, {4, 4, 4}, starts, 9);
   return {Dataset(Dataset::Impl::make(make_mapped_source(map, map, std::move(groups), "patches").value())),
-          {.batch_size = 7}};
+          {.batch = Samples{7}}};
 }
 
 Kind any_kind() {
   const std::chrono::microseconds delay(*rc::gen::element(0, 0, 30, 200));
   constexpr std::array kKinds{&rows, &windows, &events, &patches};
   Kind kind = kKinds[*rc::gen::inRange<std::size_t>(0, kKinds.size())](delay);
-  kind.options.shuffle = *rc::gen::element(Shuffle::kNone, Shuffle::kBlock, Shuffle::kExact);
+  kind.options.order = *rc::gen::element<Order>(InOrder{}, BlockShuffle{}, ExactShuffle{});
   kind.options.seed = *rc::gen::inRange<std::uint64_t>(0, 100);
   kind.options.threads = *rc::gen::inRange<std::uint32_t>(1, 4);
-  if (!kind.options.by_tokens) kind.options.tail = *rc::gen::element(Tail::kPartial, Tail::kDrop, Tail::kPad);
+  if (auto* const samples = std::get_if<Samples>(&kind.options.batch))
+    samples->tail = *rc::gen::element(Tail::kPartial, Tail::kDrop, Tail::kPad);
   if (*rc::gen::arbitrary<bool>()) kind.options.cache.mode = CacheChoice::kNone;
   if (*rc::gen::arbitrary<bool>()) kind.options.rank = 1, kind.options.world_size = 3;
   return kind;

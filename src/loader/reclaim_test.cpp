@@ -30,7 +30,7 @@ std::uint64_t slots_bytes(const Loader& loader) {
 
 TEST(Reclaim, ASecondLoaderRunsInTheMiddleOfAnEpochAndTheFirstGoesOnWithAllItHad) {
   const ProcessMemory memory(kSmallMemory);
-  const LoaderOptions options{.batch_size = 32, .shuffle = true, .threads = 2};
+  const LoaderOptions options{.batch = Samples{32}, .order = BlockShuffle{}, .threads = 2};
   const auto ignore = [] {};
   Loader alone(large_rows(4), options);
   const std::vector<Placed> want = delivered(alone, 2, ignore);
@@ -54,7 +54,7 @@ TEST(Reclaim, ASecondLoaderRunsInTheMiddleOfAnEpochAndTheFirstGoesOnWithAllItHad
 
 TEST(Reclaim, LoadersThatAreIteratedInTurnHaveEqualParts) {
   const ProcessMemory memory(2 * kSmallMemory);
-  const LoaderOptions options{.batch_size = 32, .shuffle = Shuffle::kExact, .threads = 1};
+  const LoaderOptions options{.batch = Samples{32}, .order = ExactShuffle{}, .threads = 1};
   std::vector<Loader> loaders;
   std::vector<Loader::Epoch> epochs;
   for (int l = 0; l < 3; ++l) {
@@ -71,7 +71,7 @@ TEST(Reclaim, LoadersThatAreIteratedInTurnHaveEqualParts) {
 TEST(Reclaim, ACacheThatGaveItsBlocksKeepsThemAgain) {
   const ProcessMemory memory(2 * kSmallMemory);
   const auto ignore = [] {};
-  Loader train(large_rows(4), {.batch_size = 32, .threads = 1});
+  Loader train(large_rows(4), {.batch = Samples{32}, .threads = 1});
   const auto kept_bytes = [&] {  // a few blocks are kept at a time
     (void)delivered(train, 8, ignore);
     return train.report().cache.bytes;
@@ -92,7 +92,7 @@ TEST(Reclaim, ACacheThatGaveItsBlocksKeepsThemAgain) {
 
 TEST(Reclaim, AnEpochIsIdleOnceItsLastBatchWasHandedOutWhoeverHoldsIt) {
   const ProcessMemory memory(kSmallMemory);
-  Loader train(large_rows(4), {.batch_size = 32, .shuffle = Shuffle::kExact, .threads = 2});
+  Loader train(large_rows(4), {.batch = Samples{32}, .order = ExactShuffle{}, .threads = 2});
   Loader::Epoch epoch = train.epoch();
   for (std::uint64_t b = 0; b < train.num_batches(); ++b) ASSERT_TRUE(epoch.next());
   const std::string end = train.state();
@@ -107,7 +107,7 @@ TEST(Reclaim, AnEpochIsIdleOnceItsLastBatchWasHandedOutWhoeverHoldsIt) {
 
 TEST(Reclaim, ALoaderHasAllThatAnIdleOneHadFromItsNextEpochOn) {
   const ProcessMemory memory(2 * kSmallMemory);
-  const LoaderOptions options{.batch_size = 32, .shuffle = Shuffle::kExact, .threads = 1};
+  const LoaderOptions options{.batch = Samples{32}, .order = ExactShuffle{}, .threads = 1};
   std::uint64_t alone = 0;
   {
     Loader train(large_rows(4), options);
@@ -128,12 +128,12 @@ TEST(Reclaim, ALoaderHasAllThatAnIdleOneHadFromItsNextEpochOn) {
 
 TEST(Reclaim, AnIdleLoaderKeepsItsRowsWhereOthersCanDoWithoutThem) {
   const ProcessMemory memory(3 * kSmallMemory);
-  LoaderOptions keeps{.batch_size = 32, .threads = 1};
+  LoaderOptions keeps{.batch = Samples{32}, .threads = 1};
   keeps.cache.mode = CacheChoice::kRam;
   Loader val(large_rows(4), keeps);
   (void)delivered(val, 1, [] {});
   const std::uint64_t decoded = val.report().chunks_decoded;
-  Loader train(large_rows(8), {.batch_size = 32, .shuffle = Shuffle::kExact, .threads = 1});
+  Loader train(large_rows(8), {.batch = Samples{32}, .order = ExactShuffle{}, .threads = 1});
   for (int epoch = 0; epoch < 2; ++epoch) {
     EXPECT_EQ(delivered(train, 1, [] {}).size(), train.num_batches());
     EXPECT_FALSE(val.holds_memory()) << "its window is the other's";
@@ -145,14 +145,14 @@ TEST(Reclaim, AnIdleLoaderKeepsItsRowsWhereOthersCanDoWithoutThem) {
 TEST(Reclaim, WhatCannotFitIsRefusedWithTheNamesOfThoseThatHoldTheMemory) {
   const ProcessMemory memory(kSmallMemory);
   LoaderOptions fed = kLargeBatches;  // cannot begin anew in the middle of an epoch
-  fed.shuffle = Shuffle::kNone;
-  fed.sampler = std::make_shared<SamplerChoice>(OnlineSampler{1600});
+  fed.order = InOrder{};
+  fed.order = OnlineSampler{1600};
   Loader train(large_rows(4), fed);
   Loader::Epoch epoch = train.epoch();
   train.feed(std::vector<std::uint64_t>(1600, 7));
   ASSERT_TRUE(epoch.next());
   try {
-    Loader val(large_rows(2), {.batch_size = 400, .threads = 1});
+    Loader val(large_rows(2), {.batch = Samples{400}, .threads = 1});
     (void)val.epoch();
     ADD_FAILURE() << "there was room";
   } catch (const Error& error) {
@@ -164,8 +164,8 @@ TEST(Reclaim, WhatCannotFitIsRefusedWithTheNamesOfThoseThatHoldTheMemory) {
 
 TEST(Reclaim, ARefusalCountsOnTheSlotsOfALoaderThatCannotBeginAnew) {
   const ProcessMemory memory(kSmallMemory);
-  LoaderOptions fed{.batch_size = 32, .threads = 1};
-  fed.sampler = std::make_shared<SamplerChoice>(OnlineSampler{1600});
+  LoaderOptions fed{.batch = Samples{32}, .threads = 1};
+  fed.order = OnlineSampler{1600};
   Loader train(large_rows(4), fed);
   Loader::Epoch epoch = train.epoch();
   train.feed(std::vector<std::uint64_t>(1600, 7));
@@ -184,7 +184,8 @@ TEST(Reclaim, ARefusalCountsOnTheSlotsOfALoaderThatCannotBeginAnew) {
 }
 
 TEST(Reclaim, DoesNotWaitForReadsThatHangAndTheMemoryFollowsWhenTheyEnd) {
-  Loader train(large_rows(10, 30ms), {.batch_size = 32, .shuffle = true, .memory = kSmallMemory, .threads = 2});
+  Loader train(large_rows(10, 30ms),
+               {.batch = Samples{32}, .order = BlockShuffle{}, .memory = kSmallMemory, .threads = 2});
   Loader::Epoch epoch = train.epoch();
   std::this_thread::sleep_for(10ms);  // the threads are in their first reads
   const std::shared_ptr<Engine> engine = engine_of(train);
@@ -198,7 +199,8 @@ TEST(Reclaim, DoesNotWaitForReadsThatHangAndTheMemoryFollowsWhenTheyEnd) {
 
 TEST(Reclaim, ALoaderThatIsClosedWhileItGivesEndsBothCalls) {
   for (int round = 0; round < 20; ++round) {
-    Loader train(large_rows(4, 500us), {.batch_size = 32, .shuffle = true, .memory = kSmallMemory, .threads = 3});
+    Loader train(large_rows(4, 500us),
+                 {.batch = Samples{32}, .order = BlockShuffle{}, .memory = kSmallMemory, .threads = 3});
     Loader::Epoch epoch = train.epoch();
     ASSERT_TRUE(epoch.next());
     const Asking asking(static_cast<std::uint64_t>(round));
@@ -216,7 +218,7 @@ TEST(Reclaim, ALoaderThatIsClosedWhileItGivesEndsBothCalls) {
 }
 
 TEST(Reclaim, AForkedChildAsksNobody) {
-  Loader train(large_rows(4), {.batch_size = 32, .shuffle = true, .memory = kSmallMemory, .threads = 2});
+  Loader train(large_rows(4), {.batch = Samples{32}, .order = BlockShuffle{}, .memory = kSmallMemory, .threads = 2});
   Loader::Epoch epoch = train.epoch();
   ASSERT_TRUE(epoch.next());
   const pid_t child = ::fork();

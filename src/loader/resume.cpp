@@ -45,7 +45,9 @@ std::string order_of(const EnginePlan& plan, const ListedRows::List& list, Posit
 std::uint32_t find_other_lanes(const EnginePlan& plan, const LoaderOptions& options,
                                const Loader::Impl::Fitting& fitting, LoaderState& here) {
   const std::uint32_t lanes = lanes_of(fitting.state.steps);
-  if (!plan.budget || options.by_tokens->lanes != 0 || lanes == 0 || lanes == plan.budget->options().lanes) return 0;
+  if (!plan.budget || std::get<ByTokens>(options.batch).lanes != 0 || lanes == 0 ||
+      lanes == plan.budget->options().lanes)
+    return 0;
   std::shared_ptr<const Sampler> order = plan.sampler;
   if (const std::optional<ShuffleOrder>& other = fitting.other_shuffle)
     order = other->exact
@@ -77,8 +79,8 @@ Loader::Impl::Fitting Loader::Impl::fit(const std::string& json, const ResumeOpt
   }
   // What shuffle=True does follows from the global batch, which another number of ranks changes: a state brings its
   // own, and so do the states that are saved from then on.
-  const bool follows = this->options().shuffle.mode() == Shuffle::kBlock &&
-                       this->options().shuffle_buffer.streams == 0 && shuffle_of(here.order).has_value();
+  const auto* const shuffle = this->options().order.get<BlockShuffle>();
+  const bool follows = shuffle && shuffle->shape.streams == 0 && shuffle_of(here.order).has_value();
   if (follows && state.order != here.order) {
     made.other_shuffle = shuffle_of(state.order);
     if (made.other_shuffle) here.order = state.order;

@@ -39,13 +39,13 @@ Dataset data_to_resume() {
 
 LoaderOptions some_options() {
   LoaderOptions options;
-  options.batch_size = *rc::gen::inRange<std::uint64_t>(1, 60);
-  options.shuffle = *rc::gen::element(Shuffle::kNone, Shuffle::kBlock, Shuffle::kExact);
+  options.batch = Samples{*rc::gen::inRange<std::uint64_t>(1, 60)};
+  options.order = *rc::gen::element<Order>(InOrder{}, BlockShuffle{}, ExactShuffle{});
   options.seed = *rc::gen::inRange<std::uint64_t>(0, 100);
-  options.tail = *rc::gen::element(Tail::kPartial, Tail::kDrop, Tail::kPad);
+  std::get<Samples>(options.batch).tail = *rc::gen::element(Tail::kPartial, Tail::kDrop, Tail::kPad);
   options.threads = *rc::gen::inRange<std::uint32_t>(1, 4);
-  if (options.shuffle == Shuffle(Shuffle::kBlock) && *rc::gen::arbitrary<bool>())
-    options.shuffle_buffer = {*rc::gen::inRange<std::uint32_t>(1, 20), *rc::gen::inRange<std::uint32_t>(1, 4), 0};
+  if (options.order.is<BlockShuffle>() && *rc::gen::arbitrary<bool>())
+    options.order = BlockShuffle{{*rc::gen::inRange<std::uint32_t>(1, 20), *rc::gen::inRange<std::uint32_t>(1, 4), 0}};
   return options;
 }
 
@@ -54,8 +54,8 @@ TEST(Ranks, TheirBatchesJoinedAreThoseOfOneProcess) {
     const Dataset data = data_to_resume();
     const auto world = *rc::gen::inRange<std::uint32_t>(1, 9);
     LoaderOptions options = some_options();
-    options.global_batch_size = std::min(options.batch_size * world, data.size() / world * world);
-    options.batch_size = 0;
+    options.batch = GlobalSamples{std::min(std::get<Samples>(options.batch).size * world, data.size() / world * world),
+                                  tail_of(options.batch)};
     Loader whole(data, options);
     const auto want = one_epoch(whole);
     std::vector<std::vector<std::uint64_t>> joined(want.size());
@@ -79,7 +79,7 @@ TEST(Ranks, TheirBatchesJoinedAreThoseOfOneProcess) {
 
 TEST(Ranks, TheEnvironmentIsAskedWhenAnEpochStarts) {
   const Dataset data = data_to_resume();
-  Loader loader(data, {.batch_size = 10});
+  Loader loader(data, {.batch = Samples{10}});
   EXPECT_EQ(one_epoch(loader).size(), 25u);
   ::setenv("RANK", "1", 1);
   ::setenv("WORLD_SIZE", "5", 1);
@@ -97,9 +97,8 @@ TEST(Resume, AtEveryStepWithOtherThreadsMemoryAndWorldSizes) {
   EXPECT_TRUE(rc::check([] {
     const Dataset data = data_to_resume();
     LoaderOptions options = some_options();
-    const std::uint64_t global = std::min<std::uint64_t>(options.batch_size * 12, 240);
-    options.batch_size = 0;
-    options.global_batch_size = global;
+    const std::uint64_t global = std::min<std::uint64_t>(std::get<Samples>(options.batch).size * 12, 240);
+    options.batch = GlobalSamples{global, tail_of(options.batch)};
     Loader reference(data, options);
     const auto want = one_epoch(reference);
     // Three runs in a row, each of another world size, each stopped somewhere.
@@ -168,9 +167,9 @@ std::string go_on(const Dataset& data, LoaderOptions options, std::uint32_t worl
 TEST(Resume, AtEveryStepForWorldsOfOneToEightThreeTimesInARow) {
   constexpr std::uint64_t kBatch = 840;  // a multiple of every world size
   const Dataset data = fake_dataset({2500, 900, 2301}, {{4, 16}, {3, 64}});
-  for (const Shuffle shuffle : {Shuffle::kNone, Shuffle::kBlock, Shuffle::kExact}) {
-    LoaderOptions options{.global_batch_size = kBatch, .shuffle = shuffle, .seed = 3};
-    if (shuffle.mode() == Shuffle::kBlock) options.shuffle_buffer = {24, 2, 0};
+  for (const Order& shuffle : {Order(InOrder{}), Order(BlockShuffle{}), Order(ExactShuffle{})}) {
+    LoaderOptions options{.batch = GlobalSamples{kBatch}, .order = shuffle, .seed = 3};
+    if (shuffle.is<BlockShuffle>()) options.order = BlockShuffle{{24, 2, 0}};
     Loader reference(data, options);
     const auto want = one_epoch(reference);
     ASSERT_EQ(want.size(), 7u);
@@ -189,15 +188,15 @@ TEST(Resume, AtEveryStepForWorldsOfOneToEightThreeTimesInARow) {
 
 TEST(Resume, AnotherBatchSizeGoesOnAtTheSameSample) {
   const Dataset data = data_to_resume();
-  for (const Shuffle shuffle : {Shuffle(Shuffle::kNone), Shuffle(Shuffle::kBlock), Shuffle(Shuffle::kExact)}) {
-    Loader first(data, {.batch_size = 16, .shuffle = shuffle});
+  for (const Order& shuffle : {Order(InOrder{}), Order(BlockShuffle{}), Order(ExactShuffle{})}) {
+    Loader first(data, {.batch = Samples{16}, .order = shuffle});
     Loader::Epoch epoch = first.epoch();
     std::vector<std::uint64_t> seen;
     for (int i = 0; i < 5; ++i) {
       const auto rows = rows_of(*epoch.next());
       seen.insert(seen.end(), rows.begin(), rows.end());
     }
-    Loader second(data, {.batch_size = 33, .shuffle = shuffle});
+    Loader second(data, {.batch = Samples{33}, .order = shuffle});
     second.load_state(first.state());
     for (const auto& batch : one_epoch(second)) seen.insert(seen.end(), batch.begin(), batch.end());
     std::sort(seen.begin(), seen.end());
@@ -212,8 +211,8 @@ TEST(Resume, AnotherBatchSizeGoesOnWithTheShuffleOfTheState) {
   for (const auto& [first_batch, second_batch, bytes, order] :
        {std::tuple(64, 300, std::uint64_t{0}, "\"mix 256x1\""), std::tuple(300, 64, std::uint64_t{0}, "\"exact\""),
         std::tuple(16, 300, kBytes, "\"mix 64x1\"")}) {
-    LoaderOptions options{.batch_size = static_cast<std::uint64_t>(first_batch), .shuffle = true};
-    options.shuffle_buffer = {0, 0, bytes};
+    LoaderOptions options{.batch = Samples{static_cast<std::uint64_t>(first_batch)}, .order = BlockShuffle{}};
+    options.order = BlockShuffle{{0, 0, bytes}};
     Loader first(data, options);
     Loader::Epoch epoch = first.epoch();
     std::vector<std::uint64_t> seen;
@@ -223,7 +222,7 @@ TEST(Resume, AnotherBatchSizeGoesOnWithTheShuffleOfTheState) {
     }
     const std::string state = first.state();
     ASSERT_NE(state.find(order), std::string::npos) << state;
-    options.batch_size = static_cast<std::uint64_t>(second_batch);
+    options.batch = Samples{static_cast<std::uint64_t>(second_batch)};
     Loader second(data, options);
     ASSERT_EQ(second.state().find(order), std::string::npos) << second.state();
     const auto told = [&] {
@@ -246,7 +245,7 @@ TEST(Resume, AnotherBatchSizeGoesOnWithTheShuffleOfTheState) {
 
 TEST(Resume, TheShuffleOfOlderVersionsIsRefusedByName) {
   const Dataset data = data_to_resume();
-  Loader loader(data, {.batch_size = 20, .shuffle = true});
+  Loader loader(data, {.batch = Samples{20}, .order = BlockShuffle{}});
   std::string state = loader.state();
   state.replace(state.find("\"exact\""), 7, "\"block 4x4\"");
   try {
@@ -261,7 +260,7 @@ TEST(Resume, TheShuffleOfOlderVersionsIsRefusedByName) {
 
 TEST(Resume, ALiveEpochIsRewoundAndTheNextFollows) {
   const Dataset data = data_to_resume();
-  Loader loader(data, {.batch_size = 20, .shuffle = true});
+  Loader loader(data, {.batch = Samples{20}, .order = BlockShuffle{}});
   const auto zero = one_epoch(loader);
   Loader::Epoch epoch = loader.epoch();
   std::vector<std::vector<std::uint64_t>> first{rows_of(*epoch.next()), rows_of(*epoch.next())};
@@ -282,7 +281,7 @@ TEST(Resume, ALiveEpochIsRewoundAndTheNextFollows) {
 TEST(Resume, TheEndOfAnEpochIsTheStartOfTheNext) {
   const Dataset data = data_to_resume();
   for (const Tail tail : {Tail::kPartial, Tail::kDrop}) {
-    Loader loader(data, {.batch_size = 50, .tail = tail});
+    Loader loader(data, {.batch = Samples{50, tail}});
     const std::string start = loader.state();
     Loader::Epoch epoch = loader.epoch();
     for (std::uint64_t i = 0; i < loader.num_batches(); ++i) (void)epoch.next();
@@ -295,7 +294,7 @@ TEST(Resume, TheEndOfAnEpochIsTheStartOfTheNext) {
 
 TEST(Resume, AStateOfSomethingElseIsRefusedByNameAndChangesNothing) {
   const Dataset data = data_to_resume();
-  Loader loader(data, {.batch_size = 20, .shuffle = true, .seed = 7});
+  Loader loader(data, {.batch = Samples{20}, .order = BlockShuffle{}, .seed = 7});
   Loader::Epoch epoch = loader.epoch();
   (void)epoch.next();
   const std::string here = loader.state();
@@ -310,10 +309,12 @@ TEST(Resume, AStateOfSomethingElseIsRefusedByNameAndChangesNothing) {
     }
     EXPECT_EQ(loader.state(), here);
   };
-  refused(Loader(data, {.batch_size = 20, .shuffle = true, .seed = 8}).state(), "seed");
-  refused(Loader(data, {.batch_size = 20, .seed = 7}).state(), "order");
-  refused(Loader(fake_dataset({244}, {{20, 16}}), {.batch_size = 20, .shuffle = true, .seed = 7}).state(), "samples");
-  refused(Loader(fake_dataset({245}, {{20, 16}, {3, 64}}), {.batch_size = 20, .shuffle = true, .seed = 7}).state(),
+  refused(Loader(data, {.batch = Samples{20}, .order = BlockShuffle{}, .seed = 8}).state(), "seed");
+  refused(Loader(data, {.batch = Samples{20}, .seed = 7}).state(), "order");
+  refused(Loader(fake_dataset({244}, {{20, 16}}), {.batch = Samples{20}, .order = BlockShuffle{}, .seed = 7}).state(),
+          "samples");
+  refused(Loader(fake_dataset({245}, {{20, 16}, {3, 64}}), {.batch = Samples{20}, .order = BlockShuffle{}, .seed = 7})
+              .state(),
           "data");
   refused("[]", "JSON");
   refused("{\"v\":99}", "version");
@@ -333,7 +334,7 @@ Dataset moved(const Dataset& data, const std::vector<std::string>& paths, const 
 
 TEST(Resume, AStateKnowsItsFilesButNotWhereTheyLie) {
   const Dataset data = moved(fake_dataset({100, 100}, {{20, 16}}), {"/here/a.h5", "/here/b.h5"}, {0, 1});
-  const LoaderOptions options{.batch_size = 20, .shuffle = true};
+  const LoaderOptions options{.batch = Samples{20}, .order = BlockShuffle{}};
   Loader first(data, options);
   Loader::Epoch epoch = first.epoch();
   (void)epoch.next();
@@ -369,7 +370,7 @@ TEST(Tails, PaddingRepeatsSamplesWithWeightZero) {
   for (const std::uint32_t world : {1u, 2u, 4u}) {
     std::vector<std::uint64_t> real;
     for (std::uint32_t r = 0; r < world; ++r) {
-      Loader loader(data, {.batch_size = 30, .shuffle = true, .tail = Tail::kPad, .rank = r, .world_size = world});
+      Loader loader(data, {.batch = Samples{30, Tail::kPad}, .order = BlockShuffle{}, .rank = r, .world_size = world});
       for (const Batch& batch : loader) {
         ASSERT_EQ(batch.rows(), 30u);
         const auto weight = batch["_weight"].as<float>();
@@ -387,7 +388,7 @@ TEST(Tails, PaddingRepeatsSamplesWithWeightZero) {
 TEST(Provenance, RowsSayWhereSamplesCameFrom) {
   const Dataset data = data_to_resume();
   const std::array<std::uint64_t, 3> first = {0, 130, 205};
-  Loader loader(data, {.batch_size = 32, .shuffle = Shuffle::kExact, .provenance = true});
+  Loader loader(data, {.batch = Samples{32}, .order = ExactShuffle{}, .provenance = true});
   for (const Batch& batch : loader) {
     const auto from = batch["_rows"].as<std::int64_t>();
     const auto rows = rows_of(batch);
@@ -399,13 +400,11 @@ TEST(Provenance, RowsSayWhereSamplesCameFrom) {
 
 TEST(Ranks, WhatCannotBeDividedIsRefused) {
   const Dataset data = data_to_resume();
-  EXPECT_THROW(Loader(data, {.batch_size = 1, .rank = 0, .world_size = 246}), Error);        // an empty rank
-  EXPECT_THROW(Loader(data, {.global_batch_size = 10, .rank = 0, .world_size = 3}), Error);  // no multiple
-  EXPECT_THROW(Loader(data, {.batch_size = 10, .rank = 3, .world_size = 3}), Error);
-  EXPECT_THROW(Loader(data, {.batch_size = 10, .rank = 0}), Error);
-  EXPECT_THROW(Loader(data, {.batch_size = 10, .global_batch_size = 10}), Error);
-  EXPECT_THROW(Loader(data, {.batch_size = 100, .tail = Tail::kDrop, .rank = 0, .world_size = 3}), Error);
-  EXPECT_THROW(Loader(data, {.batch_size = 10, .shuffle_buffer = {4, 4, 0}}), Error);  // no block shuffle
+  EXPECT_THROW(Loader(data, {.batch = Samples{1}, .rank = 0, .world_size = 246}), Error);       // an empty rank
+  EXPECT_THROW(Loader(data, {.batch = GlobalSamples{10}, .rank = 0, .world_size = 3}), Error);  // no multiple
+  EXPECT_THROW(Loader(data, {.batch = Samples{10}, .rank = 3, .world_size = 3}), Error);
+  EXPECT_THROW(Loader(data, {.batch = Samples{10}, .rank = 0}), Error);
+  EXPECT_THROW(Loader(data, {.batch = Samples{100, Tail::kDrop}, .rank = 0, .world_size = 3}), Error);
 }
 
 }  // namespace

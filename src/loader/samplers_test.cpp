@@ -25,11 +25,11 @@ std::vector<std::uint64_t> rows_of_an_epoch(Loader& loader) {
   return rows;
 }
 
-LoaderOptions with(SamplerChoice choice, std::uint64_t batch = 16, std::uint64_t memory = 0) {
+LoaderOptions with(Order choice, std::uint64_t batch = 16, std::uint64_t memory = 0) {
   LoaderOptions options;
-  options.batch_size = batch;
+  options.batch = Samples{batch};
   options.memory = memory;
-  options.sampler = std::make_shared<const SamplerChoice>(std::move(choice));
+  options.order = std::move(choice);
   return options;
 }
 
@@ -161,24 +161,20 @@ TEST(Samplers, WhatIsNoSamplerIsRefused) {
   EXPECT_THROW(Loader(data, with(Listed{{0, 100}})), Error);
   EXPECT_THROW(Loader(data, with(Listed{})), Error);
   EXPECT_THROW(Loader(data, with(Balanced{"nothing"})), Error);
-  LoaderOptions both = with(Listed{{1}});
-  both.shuffle = true;
-  EXPECT_THROW(Loader(data, both), Error);
 }
 
 TEST(Samplers, WhatAnOrderHoldsIsPartOfTheBudget) {
   constexpr std::uint64_t kRows = 200'000, kExactTo = 16 << 10;  // of smallest_budget()
   const Dataset data = testing::fake_dataset({kRows}, {{1, 1024}});
-  LoaderOptions options{.batch_size = 8, .threads = 1};
+  LoaderOptions options{.batch = Samples{8}, .threads = 1};
   options.cache.mode = CacheChoice::kNone;
   const std::uint64_t in_order = smallest_budget(data, options);
-  options.shuffle = true;
-  options.shuffle_buffer = {1, 500, 0};
+  options.order = BlockShuffle{{1, 500, 0}};
   const std::uint64_t shuffled = smallest_budget(data, options);
-  options.shuffle_buffer = {};
+  options.order = BlockShuffle{{}};
   EXPECT_GE(shuffled, in_order + 2 * RowPool::kListedRows - kExactTo);  // one pool of all rows, too large to be listed
-  options.shuffle = false;
-  options.sampler = std::make_shared<const SamplerChoice>(Weighted{std::vector<double>(kRows, 1.0), true, 100});
+  options.order = InOrder{};
+  options.order = Weighted{std::vector<double>(kRows, 1.0), true, 100};
   EXPECT_GE(smallest_budget(data, options), in_order + 16 * kRows - kExactTo);
 }
 

@@ -66,8 +66,7 @@ class Trials {
   [[nodiscard]] std::uint64_t least_memory() const { return least_memory(options_); }
   [[nodiscard]] LoaderOptions reshaped(std::uint64_t bytes) const {
     LoaderOptions options = options_;
-    options.shuffle = Shuffle::kBlock;
-    options.shuffle_buffer = {0, 0, bytes};
+    options.order = BlockShuffle{{0, 0, bytes}};
     return options;
   }
 
@@ -97,7 +96,7 @@ class Trials {
     }
     FittingShuffle out;
     out.shape.bytes = bytes;
-    out.setting = fmt::format("{}shuffle_buffer={}", options_.shuffle.mode() == Shuffle::kBlock ? "" : "shuffle=True, ",
+    out.setting = fmt::format("{}shuffle_buffer={}", options_.order.is<BlockShuffle>() ? "" : "shuffle=True, ",
                               bytes % kMiB == 0   ? fmt::format("\"{}MiB\"", bytes / kMiB)
                               : bytes % kKiB == 0 ? fmt::format("\"{}KiB\"", bytes / kKiB)
                                                   : fmt::format("{}", bytes));
@@ -122,11 +121,11 @@ class Trials {
 }  // namespace
 
 LoaderOptions with_planned_shape(LoaderOptions options, const SampleSource& source, const EnginePlan& plan) {
-  if (options.shuffle.mode() != Shuffle::kBlock || source.mixture()) return options;
+  if (!options.order.is<BlockShuffle>() || source.mixture()) return options;
   if (plan.shape)
-    options.shuffle_buffer = {plan.shape->streams, plan.shape->pool_blocks, 0};
+    options.order = BlockShuffle{{plan.shape->streams, plan.shape->pool_blocks, 0}};
   else if (!plan.draws_samples())
-    options.shuffle = Shuffle::kExact, options.shuffle_buffer = {};
+    options.order = ExactShuffle{};
   return options;
 }
 
@@ -142,7 +141,7 @@ std::optional<SmallBudget> judge_small_budget(const SampleSource& source, const 
   SmallBudget out;
   out.decodes = window_decodes(plan);
   out.memory_bytes = trials.least_memory();
-  out.is_shuffle = !options.sampler && options.shuffle.mode() != Shuffle::kNone;
+  out.is_shuffle = options.order.is_shuffle();
   if (!out.is_shuffle) return out;
   out.block_effect = trials.block_effect(plan);
   out.fitting = trials.fitting();

@@ -29,11 +29,11 @@ struct SmallBudgetCase {
     const std::uint64_t width = *rc::gen::element<std::uint64_t>(300, 1000, 3000);
     auto faults = std::make_shared<FakeFaults>();
     SmallBudgetCase c{faults, fake_dataset(files, {{width, chunk}, {3, chunk}}, faults), {}};
-    c.options.batch_size = *rc::gen::inRange<std::uint64_t>(4, 100);
-    c.options.shuffle = *rc::gen::element(Shuffle::kBlock, Shuffle::kBlock, Shuffle::kExact);
-    if (c.options.shuffle == Shuffle(Shuffle::kBlock) && *rc::gen::arbitrary<bool>())
-      c.options.shuffle_buffer = {*rc::gen::element<std::uint32_t>(2, 5, 16), *rc::gen::inRange<std::uint32_t>(1, 9),
-                                  0};
+    c.options.batch = Samples{*rc::gen::inRange<std::uint64_t>(4, 100)};
+    c.options.order = *rc::gen::element<Order>(BlockShuffle{}, BlockShuffle{}, ExactShuffle{});
+    if (c.options.order.is<BlockShuffle>() && *rc::gen::arbitrary<bool>())
+      c.options.order =
+          BlockShuffle{{*rc::gen::element<std::uint32_t>(2, 5, 16), *rc::gen::inRange<std::uint32_t>(1, 9), 0}};
     c.options.threads = *rc::gen::inRange<std::uint32_t>(1, 3);
     c.options.cache.mode = *rc::gen::element(CacheChoice::kAuto, CacheChoice::kNone);
     c.options.memory = smallest_budget(c.data, c.options) * *rc::gen::inRange<std::uint64_t>(101, 600) / 100;
@@ -42,8 +42,7 @@ struct SmallBudgetCase {
   [[nodiscard]] EnginePlan plan(const LoaderOptions& own) const { return plan_for(data, own, own.memory).value(); }
   [[nodiscard]] LoaderOptions with_buffer(std::uint64_t bytes) const {
     LoaderOptions own = options;
-    own.shuffle = true;
-    own.shuffle_buffer = {0, 0, bytes};
+    own.order = BlockShuffle{{0, 0, bytes}};
     return own;
   }
 };
@@ -107,7 +106,7 @@ TEST(SmallBudget, WhatIsNamedDecodesBlocksOnceAndTheNextLargerDoesNot) {
 
 TEST(SmallBudget, ReportAndExplainNameIt) {
   const Dataset data = fake_dataset({4096, 4096}, {{1000, 32}});  // 31 MiB, in blocks of 125 KiB
-  LoaderOptions options{.batch_size = 64, .shuffle = true, .memory = mebibytes(5), .threads = 1};
+  LoaderOptions options{.batch = Samples{64}, .order = BlockShuffle{}, .memory = mebibytes(5), .threads = 1};
   options.cache.mode = CacheChoice::kNone;
   Loader loader(data, options);
   for (const Batch& batch : loader) (void)batch;
@@ -126,7 +125,7 @@ TEST(SmallBudget, ReportAndExplainNameIt) {
   EXPECT_NE(loader.explain().find(small.fitting->setting + ", in this budget"), std::string::npos) << loader.explain();
   EXPECT_NE(report.json().find("\"decode_once\""), std::string::npos);
 
-  options.shuffle_buffer.bytes = once.shuffle_buffer_bytes;
+  options.order = BlockShuffle{{0, 0, once.shuffle_buffer_bytes}};
   Loader again(data, options);
   for (const Batch& batch : again) (void)batch;
   EXPECT_FALSE(again.report().decode_once);
@@ -136,9 +135,8 @@ TEST(SmallBudget, ReportAndExplainNameIt) {
 TEST(SmallBudget, TheMemoryThatItNamesDoesNotDependOnTheBudgetThatThereIs) {
   const Dataset data = fake_dataset({3000, 3000}, {{1000, 16}, {3, 16}});
   LoaderOptions options;
-  options.batch_size = 64;
-  options.shuffle = true;
-  options.shuffle_buffer = {2, 8};
+  options.batch = Samples{64};
+  options.order = BlockShuffle{{2, 8}};
   std::vector<double> named;
   for (const std::uint64_t budget : {std::uint64_t{16} << 20, std::uint64_t{64} << 20, std::uint64_t{16} << 30}) {
     options.memory = budget;
@@ -152,7 +150,7 @@ TEST(SmallBudget, TheMemoryThatItNamesDoesNotDependOnTheBudgetThatThereIs) {
 
 TEST(SmallBudget, WhereNoShuffleFitsItSaysWhatElseToDo) {
   const Dataset data = fake_dataset({8192}, {{1000, 1024}});  // blocks of 4 MiB
-  LoaderOptions options{.batch_size = 64, .shuffle = true, .memory = mebibytes(11), .threads = 1};
+  LoaderOptions options{.batch = Samples{64}, .order = BlockShuffle{}, .memory = mebibytes(11), .threads = 1};
   options.cache.mode = CacheChoice::kNone;
   Loader loader(data, options);
   for (const Batch& batch : loader) (void)batch;
@@ -171,8 +169,8 @@ TEST(SmallBudget, AnOrderThatIsNoShuffleIsOfferedMemoryOnly) {
   const Dataset data = fake_dataset({4096, 4096}, {{1000, 32}});
   std::vector<std::uint64_t> rows(8192);
   for (std::uint64_t i = 0; i < rows.size(); ++i) rows[i] = i * 37 % rows.size();
-  LoaderOptions options{.batch_size = 64, .memory = mebibytes(5), .threads = 1};
-  options.sampler = std::make_shared<const SamplerChoice>(Listed{rows});
+  LoaderOptions options{.batch = Samples{64}, .memory = mebibytes(5), .threads = 1};
+  options.order = Listed{rows};
   options.cache.mode = CacheChoice::kNone;
   const Loader loader(data, options);
   const SmallBudget small = small_budget_of(loader).value();

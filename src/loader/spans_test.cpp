@@ -56,7 +56,7 @@ TEST_F(SpansOfRows, AreTheSameByKeyAndByOffsets) {
     EXPECT_EQ(data.size(), events_.size());
     EXPECT_EQ(data.fields()[0].dims.text(), "(ragged,)");
     EXPECT_EQ(samples_of(data.slice(0, data.size())), events_);
-    Loader loader(open_recipe(data.recipe()), {.batch_size = 7, .shuffle = true, .threads = 3});
+    Loader loader(open_recipe(data.recipe()), {.batch = Samples{7}, .order = BlockShuffle{}, .threads = 3});
     for (int epoch = 0; epoch < 2; ++epoch) {
       std::vector<std::vector<std::int64_t>> got;
       for (const Batch& batch : loader) std::ranges::copy(samples_of(batch), std::back_inserter(got));
@@ -69,7 +69,7 @@ TEST_F(SpansOfRows, AreTheSameByKeyAndByOffsets) {
 
 TEST_F(SpansOfRows, AStateGoesOnAtEveryStep) {
   const Dataset data = spans(part("value"), {.key = part("key")});
-  const LoaderOptions options{.batch_size = 5, .shuffle = true, .threads = 2};
+  const LoaderOptions options{.batch = Samples{5}, .order = BlockShuffle{}, .threads = 2};
   Loader whole(data, options);
   std::vector<std::vector<std::vector<std::int64_t>>> batches;
   std::vector<std::string> states;
@@ -88,7 +88,7 @@ TEST_F(SpansOfRows, AStateGoesOnAtEveryStep) {
 
 TEST_F(SpansOfRows, BatchesThatAreReadyAreDroppedWhereTheLoaderGoesElsewhere) {
   const Dataset data = spans(part("value"), {.key = part("key")});
-  Loader loader(data, {.batch_size = 4, .shuffle = true, .threads = 2});
+  Loader loader(data, {.batch = Samples{4}, .order = BlockShuffle{}, .threads = 2});
   const std::string start = loader.state();
   const std::vector<std::vector<std::int64_t>> first = samples_of(loader.batch(0, 0));
   for (int i = 0; i < 20; ++i) {

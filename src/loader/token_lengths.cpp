@@ -84,15 +84,13 @@ Result<std::shared_ptr<const TokenLengths>> token_lengths_of(const MappedSource*
 }
 
 BudgetOptions budget_options(const LoaderOptions& options, std::uint32_t lanes) {
-  const ByTokens& choice = *options.by_tokens;
+  const auto& choice = std::get<ByTokens>(options.batch);
   BudgetOptions out{.tokens = choice.tokens,
                     .lanes = lanes,
-                    .arrangement = options.shuffle.mode() == Shuffle::kNone && !options.sampler
-                                       ? StepArrangement::kInOrder
-                                       : StepArrangement::kDeal,
+                    .arrangement = options.order.is<InOrder>() ? StepArrangement::kInOrder : StepArrangement::kDeal,
                     .lookahead_steps = choice.lookahead,
                     .long_alone = choice.too_long == ByTokens::kAlone,
-                    .tail = options.tail};
+                    .tail = choice.tail};
   if (choice.max_samples != 0) out.most_samples = choice.max_samples;
   return out;
 }

@@ -56,9 +56,8 @@ std::vector<Delivery> epoch_of(Loader& loader, std::uint64_t number) {
 
 LoaderOptions shuffled(CacheChoice::Mode mode, std::uint64_t memory = 0) {
   LoaderOptions options;
-  options.batch_size = 32;
-  options.shuffle = true;
-  options.shuffle_buffer = {4, 8};
+  options.batch = Samples{32};
+  options.order = BlockShuffle{{4, 8}};
   options.seed = 3;
   options.threads = 2;
   options.provenance = true;

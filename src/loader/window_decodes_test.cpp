@@ -15,8 +15,8 @@ class WindowDecodes : public ::testing::Test {
  protected:
   WindowDecodes() {
     testing::Hdf5Writer(directory_.path("a.h5")).write("x", {.shape = {65536, 64}, .chunk = {128, 64}});
-    options_.batch_size = 256;
-    options_.shuffle = true;
+    options_.batch = Samples{256};
+    options_.order = BlockShuffle{};
     options_.threads = 1;
     options_.cache.mode = CacheChoice::kNone;
   }
@@ -25,7 +25,7 @@ class WindowDecodes : public ::testing::Test {
 };
 
 TEST_F(WindowDecodes, WhatTheLoaderReallyDoes) {
-  options_.shuffle_buffer = {16, 4, 0};
+  options_.order = BlockShuffle{{16, 4, 0}};
   const Dataset data = open(directory_.path("a.h5"));
   const std::uint64_t least = smallest_budget(data, options_);
   for (const std::uint64_t budget : {least * 2, least * 3, least * 6, least * 12, mebibytes(512)}) {
@@ -38,7 +38,7 @@ TEST_F(WindowDecodes, WhatTheLoaderReallyDoes) {
 }
 
 TEST_F(WindowDecodes, AnOrderWithoutLocalityKeepsTheBound) {
-  options_.shuffle = Shuffle::kExact;
+  options_.order = ExactShuffle{};
   const Dataset data = open(directory_.path("a.h5"));
   const EnginePlan plan = window_plan_for(data, options_, mebibytes(4)).value();
   EXPECT_GT(plan.expected_decodes(), 1);

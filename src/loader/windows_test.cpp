@@ -51,7 +51,7 @@ TEST_F(Windows, ComeOnceAnEpochFromWhateverPart) {
   std::vector<std::set<std::int64_t>> tokens_of;
   for (const Dataset& part : parts)
     for (const std::uint32_t threads : {1u, 4u}) {
-      Loader loader(part, {.batch_size = 8, .shuffle = true, .threads = threads});
+      Loader loader(part, {.batch = Samples{8}, .order = BlockShuffle{}, .threads = threads});
       for (int epoch = 0; epoch < 2; ++epoch) {
         std::vector<std::int64_t> all;
         for (const Batch& batch : loader) std::ranges::copy(firsts(batch, 17), std::back_inserter(all));
@@ -81,7 +81,7 @@ TEST_F(Windows, GoAcrossFilesWhereTheyMay) {
 
 TEST_F(Windows, AStateGoesOnAtEveryStep) {
   const Dataset data = windows(tokens(), {.length = 30, .stride = 17});
-  const LoaderOptions options{.batch_size = 11, .shuffle = true, .threads = 2};
+  const LoaderOptions options{.batch = Samples{11}, .order = BlockShuffle{}, .threads = 2};
   Loader whole(data, options);
   std::vector<std::vector<std::int64_t>> batches;
   std::vector<std::string> states;

@@ -4,6 +4,7 @@
 #include <headrace/loader/loader.h>
 
 #include "base/words.h"
+#include "loader/loader_settings.h"
 
 namespace headrace {
 
@@ -29,10 +30,12 @@ constexpr std::span<const Word<CacheChoice::Mode>> words_of(CacheChoice::Mode) {
   return kCacheWords;
 }
 
-/// Shuffle::kNone and kBlock are also false and true.
-inline constexpr Word<Shuffle::Mode> kShuffleWords[] = {
-    {"true", Shuffle::kBlock}, {"false", Shuffle::kNone}, {"block", Shuffle::kBlock}, {"exact", Shuffle::kExact}};
-constexpr std::span<const Word<Shuffle::Mode>> words_of(Shuffle::Mode) {
+/// ShuffleWord::kNone and kBlock are also false and true.
+inline constexpr Word<ShuffleWord> kShuffleWords[] = {{"true", ShuffleWord::kBlock},
+                                                      {"false", ShuffleWord::kNone},
+                                                      {"block", ShuffleWord::kBlock},
+                                                      {"exact", ShuffleWord::kExact}};
+constexpr std::span<const Word<ShuffleWord>> words_of(ShuffleWord) {
   return kShuffleWords;
 }
 

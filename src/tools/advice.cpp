@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "loader/access.h"
+#include "loader/loader_settings.h"
 #include "loader/plan_for.h"
 #include "loader/window_decodes.h"
 
@@ -189,7 +190,7 @@ Result<Advice> make_advice(const RunConfig& run, const AdviseOptions& options) {
   }
   a.advised = settle(a, dataset, loader, plan, chunks, "advised");
   using Kind = CacheAdvice::Kind;
-  a.exact_is_free = permuting_is_free(a.advised.cache.kind, plan, run.loader.shuffle_buffer);
+  a.exact_is_free = permuting_is_free(a.advised.cache.kind, plan, settings_of(run.loader).shuffle_buffer);
   if (const Kind kind = a.advised.cache.kind; kind == Kind::kPart || kind == Kind::kNone) {
     LoaderOptions window = loader;
     window.cache = {CacheChoice::kNone, {}};

@@ -93,15 +93,26 @@ std::string loader_words(const RunConfig& run, const RunConfig& plain) {
     std::string flag = fmt::format(" --{}", option.name);
     std::replace(flag.begin(), flag.end(), '_', '-');
     if (option.name == "shuffle")
-      out += run.loader.shuffle.mode() == Shuffle::kNone    ? " --no-shuffle"
-             : run.loader.shuffle.mode() == Shuffle::kExact ? " --exact"
-                                                            : " --shuffle";
+      out += now.shuffle == ShuffleWord::kNone    ? " --no-shuffle"
+             : now.shuffle == ShuffleWord::kExact ? " --exact"
+                                                  : " --shuffle";
     else if (option.type != &value_type<bool>)
       out += flag + " " + value;
     else if (value == "true")
       out += flag;
   }
   return out;
+}
+
+/// How large batches are, as an argument of Python's Loader.
+std::string batch_argument(const BatchChoice& batch) {
+  if (const auto* const samples = std::get_if<Samples>(&batch)) return fmt::format("{}", samples->size);
+  if (const auto* const samples = std::get_if<GlobalSamples>(&batch))
+    return fmt::format("global_batch_size={}", samples->size);
+  if (const auto* const budget = std::get_if<ByTokens>(&batch))
+    return fmt::format("batch=hr.ByTokens({})", budget->tokens);
+  const auto* const groups = std::get_if<Groups>(&batch);
+  return fmt::format("group_by=\"{}\"", groups ? groups->by : "");
 }
 
 /// What follows "headrace bench " to measure the same samples in the same batches; empty where no command line says it.
@@ -118,7 +129,7 @@ std::string same_work(const RunConfig& run) {
   RunConfig plain;
   plain.data = tree_of(files->paths, std::move(fields));
   if (files->paths.size() > 2 || data_section_text(plain) != data_section_text(run)) return "";
-  plain.loader.shuffle = true;
+  plain.loader.order = BlockShuffle{};
   std::vector<std::string> words;
   for (const std::string& file : files->paths) words.push_back(quoted_word(file));
   return fmt::format("{}{}{}", fmt::join(words, " "), fields_words(run), loader_words(run, plain));
@@ -233,10 +244,10 @@ std::vector<std::string> next_steps(const Advice& a, const RunConfig& run) {
   steps.push_back(
       fmt::format("In your program: hr.Loader(data, {}{}, threads={}, memory=\"{}\"{}). Afterwards "
                   "print(loader.report()) says what really limited it",
-                  run.loader.batch_size,
-                  run.loader.shuffle.mode() == Shuffle::kNone    ? ""
-                  : run.loader.shuffle.mode() == Shuffle::kExact ? ", shuffle=\"exact\""
-                                                                 : ", shuffle=True",
+                  batch_argument(run.loader.batch),
+                  run.loader.order.is<ExactShuffle>() ? ", shuffle=\"exact\""
+                  : run.loader.order.is_shuffle()     ? ", shuffle=True"
+                                                      : "",
                   a.advised.threads, memory,
                   a.advised.cache.kind == CacheAdvice::Kind::kNone ? "" : fmt::format(", cache=\"{}\"", cache)));
   if (a.small) steps.push_back(once_text(a));

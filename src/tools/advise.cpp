@@ -280,7 +280,7 @@ double parse_rate(const std::string& text) {
 ToolResult advise(const RunConfig& asked, const AdviseOptions& options) {
   const Advice advice = make_advice(asked, options).value();
   RunConfig run = asked;
-  if (advice.exact_is_free) run.loader.shuffle = Shuffle::kExact;
+  if (advice.exact_is_free) run.loader.order = ExactShuffle{};
   ToolResult result;
   result.run_file = advice_yaml(advice, run);
   result.text = screen(advice, run);

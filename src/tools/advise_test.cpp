@@ -23,8 +23,8 @@ class Advise : public ::testing::Test {
     file.write("x", x);
     file.write("y", {.shape = {x.shape[0]}, .chunk = {std::min<hsize_t>(512, x.shape[0])}});
     run_.data = tree_of({directory_.path("a.h5")});
-    run_.loader.batch_size = 100;
-    run_.loader.shuffle = true;
+    run_.loader.batch = Samples{100};
+    run_.loader.order = BlockShuffle{};
   }
   TemporaryFolder directory_;
   RunConfig run_;
@@ -39,9 +39,9 @@ TEST_F(Advise, ARunFileThatLoadsComesOfIt) {
   std::ofstream(directory_.path("run.yaml")) << result.run_file;
   const RunConfig again = load_run(directory_.path("run.yaml"));
   EXPECT_EQ(recipe_of(*again.data), recipe_of(*run_.data));
-  EXPECT_EQ(again.loader.batch_size, 100u);
+  EXPECT_EQ(std::get<Samples>(again.loader.batch).size, 100u);
   EXPECT_EQ(again.loader.seed, 7u);
-  EXPECT_EQ(again.loader.shuffle, Shuffle(Shuffle::kBlock));
+  EXPECT_TRUE(again.loader.order.is<BlockShuffle>());
   EXPECT_EQ(again.loader.memory, std::uint64_t{32} << 20);
   const Json json = Json::parse(result.json);
   EXPECT_EQ(again.loader.threads, json["advised"]["threads"]);
@@ -82,8 +82,8 @@ TEST_F(Advise, FilesOfEveryKindAreMeasured) {
                                               {.shape = {1000, 8}, .chunk = {64, 8}, .gzip = 1, .unwritten = true},
                                               {.shape = {1, 1}, .chunk = {1, 1}}}) {
     write(x);
-    for (const Shuffle shuffle : {Shuffle::kNone, Shuffle::kBlock, Shuffle::kExact}) {
-      run_.loader.shuffle = shuffle;
+    for (const Order& shuffle : {Order(InOrder{}), Order(BlockShuffle{}), Order(ExactShuffle{})}) {
+      run_.loader.order = shuffle;
       const ToolResult result = advise(run_, kQuick);
       EXPECT_GT(Json::parse(result.json)["advised"]["warm_samples_per_second"], 0) << result.text;
     }
@@ -93,14 +93,14 @@ TEST_F(Advise, FilesOfEveryKindAreMeasured) {
 TEST_F(Advise, TheNextCommandMeasuresTheSameWork) {
   write({.shape = {4096, 64}, .chunk = {128, 64}, .gzip = 4});
   run_.data = tree_of({directory_.path("a.h5")}, {.fields = {{"features", "x"}}});
-  run_.loader.shuffle = false;
+  run_.loader.order = InOrder{};
   const std::string given = Json::parse(advise(run_, kQuick).json)["next"][0];
   EXPECT_NE(given.find("--fields 'features=x'"), std::string::npos) << given;
   EXPECT_NE(given.find("--no-shuffle"), std::string::npos) << given;
   const std::string path = directory_.path("run.yaml");
   std::ofstream(path) << advise(run_, kQuick).run_file;
   RunConfig file = load_run(path);
-  file.loader.batch_size = 50;
+  file.loader.batch = Samples{50};
   const std::string next = Json::parse(advise(file, kQuick).json)["next"][0];
   EXPECT_NE(next.find("headrace bench '" + path + "' --batch-size 50 --threads"), std::string::npos) << next;
 }

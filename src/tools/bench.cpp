@@ -16,16 +16,8 @@
 namespace headrace {
 namespace {
 
-std::string shuffle_name(Shuffle shuffle) {
-  switch (shuffle.mode()) {
-    case Shuffle::kNone:
-      return "none";
-    case Shuffle::kBlock:
-      return "block";
-    case Shuffle::kExact:
-      return "exact";
-  }
-  return "none";
+std::string shuffle_name(const Order& order) {
+  return order.is<BlockShuffle>() ? "block" : order.is<ExactShuffle>() ? "exact" : "none";
 }
 
 /// Shorter than this, batches that were ready before are handed over: that is no rate.
@@ -55,19 +47,18 @@ std::string waits_text(const Json& contestant) {
 
 /// What a batch has on this rank.
 std::string batch_text(const Loader& loader) {
-  const LoaderOptions& options = loader.options();
   if (const std::uint64_t size = usual_batch(loader); size > 0) return std::to_string(size);
-  if (options.by_tokens) return fmt::format("up to {} rows", group_digits(options.by_tokens->tokens));
+  if (const auto* const budget = std::get_if<ByTokens>(&loader.options().batch))
+    return fmt::format("up to {} rows", group_digits(budget->tokens));
   return fmt::format("up to {}", group_digits(loader.batch_rows()));
 }
 
 std::string text(const std::vector<BenchPass>& passes, const BenchPass& all, const Loader& loader) {
   const bool stopped = !all.complete;
-  std::string out =
-      fmt::format("{} samples in {} batch{} of {}, {}, {} epoch{}{}\n\n", group_digits(all.samples),
-                  group_digits(all.batches), all.batches == 1 ? "" : "es", batch_text(loader),
-                  loader.options().shuffle.mode() == Shuffle::kNone ? "in order" : "shuffled", passes.size(),
-                  plural(passes.size()), stopped ? fmt::format(", stopped after {:.1f} s", all.seconds) : "");
+  std::string out = fmt::format(
+      "{} samples in {} batch{} of {}, {}, {} epoch{}{}\n\n", group_digits(all.samples), group_digits(all.batches),
+      all.batches == 1 ? "" : "es", batch_text(loader), loader.options().order.is_shuffle() ? "shuffled" : "in order",
+      passes.size(), plural(passes.size()), stopped ? fmt::format(", stopped after {:.1f} s", all.seconds) : "");
   TextTable table({{""},
                    {"samples", TextTable::Align::kRight},
                    {"seconds", TextTable::Align::kRight},
@@ -125,7 +116,7 @@ ToolResult bench(Loader& loader, const BenchOptions& options,
                {"samples", all.samples},
                {"batches", all.batches},
                {"batch_size", usual_batch(loader)},
-               {"shuffle", shuffle_name(loader.options().shuffle)},
+               {"shuffle", shuffle_name(loader.options().order)},
                {"seed", loader.options().seed},
                {"delivered_bytes", all.bytes},
                {"seconds", all.seconds},

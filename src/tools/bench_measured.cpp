@@ -25,7 +25,7 @@ std::string bench_frame(const Dataset& dataset) {
 
 Json bench_contestant(const Loader& loader, const std::string& split) {
   return {{"name", "headrace"},
-          {"title", loader.options().shuffle.mode() == Shuffle::kNone ? "Headrace, in order" : "Headrace, shuffled"},
+          {"title", loader.options().order.is_shuffle() ? "Headrace, shuffled" : "Headrace, in order"},
           {"split", split},
           {"batch_size", usual_batch(loader)},
           {"samples", loader.dataset().size()}};

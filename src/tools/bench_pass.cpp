@@ -36,8 +36,9 @@ BenchPass joined(const std::vector<BenchPass>& passes) {
 }
 
 std::uint64_t usual_batch(const Loader& loader) {
-  const LoaderOptions& options = loader.options();
-  return options.batch_size > 0 || options.global_batch_size > 0 ? loader.batch_rows() : 0;
+  const BatchChoice& batch = loader.options().batch;
+  return std::holds_alternative<Samples>(batch) || std::holds_alternative<GlobalSamples>(batch) ? loader.batch_rows()
+                                                                                                : 0;
 }
 
 std::vector<BenchPass> time_epochs(Loader& loader, const BenchOptions& options,

@@ -28,11 +28,10 @@ std::vector<Entry> entries_of(const RunConfig& run, const BenchSeries& series, c
   if (sizes.empty()) sizes.push_back(0);
   for (const std::uint64_t size : sizes) {
     LoaderOptions options = run.loader;
-    if (size > 0) options.batch_size = size, options.global_batch_size = 0;
+    if (size > 0) options.batch = Samples{size, tail_of(options.batch)};
     entries.push_back({&train, options, "train"});
     if (!validation) continue;
-    options.shuffle = Shuffle::kNone;
-    options.shuffle_buffer = {};
+    options.order = InOrder{};
     entries.push_back({&*validation, options, "validation"});
   }
   return entries;

@@ -19,8 +19,8 @@ class Bench : public ::testing::Test {
     const testing::Hdf5Writer file(folder_.path("a.h5"));
     file.write("x", {.shape = {1000, 4}, .chunk = {100, 4}, .gzip = 4});
     run_.data = tree_of({folder_.path("a.h5")});
-    run_.loader.batch_size = 64;
-    run_.loader.shuffle = true;
+    run_.loader.batch = Samples{64};
+    run_.loader.order = BlockShuffle{};
     run_.loader.memory = 64 << 20;
   }
   Json measure(const BenchOptions& options) const {
@@ -109,13 +109,13 @@ TEST_F(Bench, ARunAsTextLoadsAgain) {
   run_.data = node_of(WindowOptions{8, 4, 1, true}, tree_of({folder_.path("a.h5")}, options));
   run_.loader.cache = CacheChoice::parse("/tmp/some cache");
   run_.loader.seed = 9;
-  run_.loader.shuffle = Shuffle::kExact;
+  run_.loader.order = ExactShuffle{};
   run_.framework = "torch";
   const RunConfig again = again_of(run_, folder_.path("run.yaml"));
-  EXPECT_EQ(again.loader.batch_size, 64U);
+  EXPECT_EQ(std::get<Samples>(again.loader.batch).size, 64U);
   EXPECT_EQ(again.loader.memory, std::uint64_t{64} << 20);
   EXPECT_EQ(again.loader.seed, 9U);
-  EXPECT_EQ(again.loader.shuffle, run_.loader.shuffle);
+  EXPECT_TRUE(again.loader.order.is<ExactShuffle>());
   EXPECT_EQ(again.loader.cache.directory, "/tmp/some cache");
   EXPECT_EQ(again.framework, "torch");
 }

@@ -108,7 +108,7 @@ TEST_F(CacheTools, ABuildThatFailsSaysWhyAndNotThatLoadingGoesOn) {
   testing::Hdf5Writer(folder_.path("a.h5")).write("x", {.shape = {100, 4}, .chunk = {10, 4}});
   folder_.write_text("taken", "");
   LoaderOptions options;
-  options.batch_size = 8;
+  options.batch = Samples{8};
   options.cache = CacheChoice{CacheChoice::kDirectory, folder_.path("taken") + "/cache"};
   Loader loader(open({folder_.path("a.h5")}), options);
   try {

@@ -8,6 +8,7 @@
 #include "base/cpu_count.h"
 #include "base/memory_budget.h"
 #include "loader/access.h"
+#include "loader/loader_settings.h"
 #include "loader/plan_for.h"
 #include "loader/small_budget.h"
 #include "loader/window_decodes.h"
@@ -100,7 +101,8 @@ std::string knob(const Check& c, const SampleSource& source, const LoaderOptions
     return c.smallest_bytes < most
                ? fmt::format("{}: the smallest budget that can work", memory_option(c.smallest_bytes))
                : fmt::format("batch_size={}: even the smallest budget, {}, is too much here",
-                             std::max<std::uint64_t>(options.batch_size / 4, 1), format_bytes(c.smallest_bytes));
+                             std::max<std::uint64_t>(settings_of(options).batch_size / 4, 1),
+                             format_bytes(c.smallest_bytes));
   if (c.asks_too_much && c.total_bytes < most)
     return fmt::format("{}: enough for these data, and far from the limit",
                        memory_option(c.total_bytes + (c.total_bytes >> 4)));

@@ -17,8 +17,8 @@ class CheckMemory : public ::testing::Test {
     file.write("x", {.shape = {4096, 64}, .chunk = {128, 64}, .gzip = 1});
     file.write("y", {.shape = {4096}});
     run_.data = tree_of({directory_.path("a.h5")});
-    run_.loader.batch_size = 256;
-    run_.loader.shuffle = true;
+    run_.loader.batch = Samples{256};
+    run_.loader.order = BlockShuffle{};
   }
   TemporaryFolder directory_;
   RunConfig run_;
@@ -108,7 +108,7 @@ TEST_F(CheckMemory, ABudgetBeyondTheMachineDoesNotFit) {
 }
 
 TEST_F(CheckMemory, WrongSettingsAreErrorsNotVerdicts) {
-  run_.loader.batch_size = 0;
+  run_.loader.batch = Samples{0};
   EXPECT_THROW(check_memory(run_), Error);
 }
 

@@ -83,11 +83,11 @@ std::string section(const std::string& label, const std::vector<std::string>& se
 }
 
 /// What open() would make of the files: the one thing a newcomer types next.
-struct Samples {
+struct CommonSamples {
   std::string text;
   Json json;
 };
-Samples samples(const std::vector<std::string>& paths) {
+CommonSamples samples(const std::vector<std::string>& paths) {
   try {
     const Dataset dataset = open(paths);
     std::vector<std::string> fields;
@@ -225,7 +225,7 @@ ToolResult inspect(const std::vector<std::string>& paths, const InspectOptions& 
   std::vector<std::string> alike;  // with the first: the others would be refused beside it
   for (const InspectedFile& file : files)
     if (!file.error && file.differences.empty()) alike.push_back(file.path);
-  const Samples sample = samples(alike);
+  const CommonSamples sample = samples(alike);
   result.text = first_text(*first, sample.text);
   const std::optional<LengthSummary> lengths =
       options.sample_by ? std::optional(lengths_by(alike, *options.sample_by)) : std::nullopt;

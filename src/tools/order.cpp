@@ -146,8 +146,7 @@ std::vector<Choice> choices_of(const Loader& loader, const std::optional<LabelFa
   };
   const auto add_buffer = [&](std::string name, std::uint64_t bytes) {
     LoaderOptions options = loader.options();
-    options.shuffle = true;
-    options.shuffle_buffer = {0, 0, bytes};
+    options.order = BlockShuffle{{0, 0, bytes}};
     const auto shape = shuffle_of_bytes(*blocks, bytes, row_bytes, whole);
     add(std::move(name),
         shape ? *make_block_shuffle(blocks, *shape, options.seed) : *make_global_shuffle(blocks, options.seed),
@@ -169,8 +168,7 @@ std::vector<Choice> choices_of(const Loader& loader, const std::optional<LabelFa
     add_buffer(fmt::format("shuffle_buffer=\"{}MiB\"", mebibytes), mebibytes << 20);
   }
   LoaderOptions exact = loader.options();
-  exact.shuffle = Shuffle::kExact;
-  exact.shuffle_buffer = {};
+  exact.order = ExactShuffle{};
   add("shuffle=\"exact\"", *make_global_shuffle(blocks, exact.seed), exact);
   return out;
 }
@@ -209,13 +207,12 @@ Json quality_json(const OrderQuality& q) {
 /// kInARow batches taken together.
 std::string advice(const std::vector<Choice>& choices, const Loader& loader, double in_a_row) {
   const Choice& own = choices.front();
-  if (loader.options().sampler || source_of(loader.dataset()).mixture())
+  if (loader.options().order.is_sampler() || source_of(loader.dataset()).mixture())
     return "Deff compares batches with the files as they are: weights that draw some rows more often raise it too";
-  if (loader.options().shuffle.mode() == Shuffle::kBlock && !engine_of(loader)->plan().shape)
+  if (loader.options().order.is<BlockShuffle>() && !engine_of(loader)->plan().shape)
     return "no order mixes better: shuffle=True permutes all samples of a data set of this size";
-  if (loader.options().shuffle.mode() == Shuffle::kExact)
-    return "no order mixes better; shuffle=True decodes each block once";
-  if (loader.options().shuffle.mode() == Shuffle::kNone)
+  if (loader.options().order.is<ExactShuffle>()) return "no order mixes better; shuffle=True decodes each block once";
+  if (loader.options().order.is<InOrder>())
     return "the order is not a block shuffle: shuffle=True mixes blocks and decodes each once an epoch";
   if (own.effect() <= kGoodEffect) {
     const std::string good =

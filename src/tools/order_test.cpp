@@ -11,21 +11,20 @@ using testing::fake_dataset;
 
 TEST(Order, SaysHowWellEachOrderMixes) {
   const Dataset data = fake_dataset({4096, 4096}, {{4000, 32}});
-  const auto effect = [&](Shuffle shuffle) {
-    const Loader loader(data, {.batch_size = 128, .shuffle = shuffle});
+  const auto effect = [&](const Order& mixed) {
+    const Loader loader(data, {.batch = Samples{128}, .order = mixed});
     return Json::parse(order(loader, {}).json)["global"]["block_effect"].get<double>();
   };
-  EXPECT_NEAR(effect(false), 32.0, 1.0);  // four whole blocks a batch
-  EXPECT_NEAR(effect(Shuffle::kExact), 1.0, 0.15);
-  const double mixed = effect(true);
+  EXPECT_NEAR(effect(InOrder{}), 32.0, 1.0);  // four whole blocks a batch
+  EXPECT_NEAR(effect(ExactShuffle{}), 1.0, 0.15);
+  const double mixed = effect(BlockShuffle{});
   EXPECT_GT(mixed, 0.9);
   EXPECT_LT(mixed, 8.0);
 }
 
 TEST(Order, ScreenPictureAndDataAgree) {
   const Dataset data = fake_dataset({4096, 4096}, {{1000, 32}, {1, 32}});
-  const Loader loader(data,
-                      {.batch_size = 64, .shuffle = true, .shuffle_buffer = {4, 2, 0}, .rank = 0, .world_size = 2});
+  const Loader loader(data, {.batch = Samples{64}, .order = BlockShuffle{{4, 2, 0}}, .rank = 0, .world_size = 2});
   const ToolResult result = order(loader, {.by = "a1", .epoch = 3});
   const Json json = Json::parse(result.json);
   EXPECT_EQ(json["global_batch"], 128);
@@ -43,7 +42,7 @@ TEST(Order, ScreenPictureAndDataAgree) {
 
 TEST(Order, ATrainingUserKnowsTheWords) {
   const Dataset data = fake_dataset({4096, 4096}, {{1000, 32}, {1, 32}});
-  const ToolResult result = order(Loader(data, {.batch_size = 64, .shuffle = true}), {.by = "a1"});
+  const ToolResult result = order(Loader(data, {.batch = Samples{64}, .order = BlockShuffle{}}), {.by = "a1"});
   EXPECT_NE(result.text.find("independent draws: "), std::string::npos) << result.text;
   for (const char* words : {"by chance", "a training sees", "are of one block"})
     EXPECT_EQ(result.text.find(words), std::string::npos) << words << "\n" << result.text;
@@ -51,7 +50,7 @@ TEST(Order, ATrainingUserKnowsTheWords) {
 
 TEST(Order, ALabelThatIsNoneIsRefused) {
   const Dataset data = fake_dataset({100}, {{4, 10}});
-  const Loader loader(data, {.batch_size = 10, .shuffle = true});
+  const Loader loader(data, {.batch = Samples{10}, .order = BlockShuffle{}});
   EXPECT_THROW((void)order(loader, {.by = "nothing"}), Error);
 }
 

@@ -25,7 +25,7 @@ std::vector<std::string> write_files(const TemporaryFolder& folder) {
 
 TEST(Replay, TellsRowsFilesAndValuesOfABatch) {
   const TemporaryFolder folder;
-  const Loader loader(open(write_files(folder)), {.batch_size = 50, .shuffle = true, .seed = 3});
+  const Loader loader(open(write_files(folder)), {.batch = Samples{50}, .order = BlockShuffle{}, .seed = 3});
   const ToolResult result = replay(loader, {4, 1});
   const Batch batch = loader.batch(4, 1);
   const auto values = batch["x"].as<std::int32_t>();
@@ -64,12 +64,12 @@ TEST(Replay, OfARankIsItsShare) {
   const Dataset data = open(write_files(folder));
   Json joined = Json::array();
   for (const std::uint32_t rank : {0u, 1u}) {
-    const Loader loader(data, {.global_batch_size = 50, .shuffle = true, .rank = rank, .world_size = 2});
+    const Loader loader(data, {.batch = GlobalSamples{50}, .order = BlockShuffle{}, .rank = rank, .world_size = 2});
     const Json json = Json::parse(replay(loader, {0, 2}).json);
     EXPECT_EQ(json["rank"], rank);
     for (const Json& sample : json["samples"]) joined.push_back(sample);
   }
-  const Loader whole(data, {.global_batch_size = 50, .shuffle = true});
+  const Loader whole(data, {.batch = GlobalSamples{50}, .order = BlockShuffle{}});
   EXPECT_EQ(joined, Json::parse(replay(whole, {0, 2}).json)["samples"]);
 }
 
@@ -77,7 +77,7 @@ TEST(Replay, OfARankIsItsShare) {
 TEST(Replay, OfGroupsOfOneRowEach) {
   const TemporaryFolder folder;
   const Loader loader(open(write_files(folder)).select(std::vector<std::uint64_t>{0, 60}),
-                      {.group_by = GroupBy{.by = "file", .max_items = 5}});
+                      {.batch = Groups{.by = "file", .max_items = 5}});
   const ToolResult result = replay(loader, {0, 0});
   const Json json = Json::parse(result.json);
   ASSERT_EQ(json["samples"].size(), 2u);
@@ -89,7 +89,7 @@ TEST(Replay, OfGroupsOfOneRowEach) {
 
 TEST(Replay, OfSamplesThatAreNotRows) {
   const testing::Events events(testing::heavy_tailed(60, 1));
-  const Loader loader(*events.data, {.batch_size = 16, .shuffle = true});
+  const Loader loader(*events.data, {.batch = Samples{16}, .order = BlockShuffle{}});
   const ToolResult result = replay(loader, {0, 1});
   const Batch batch = loader.batch(0, 1);
   const Json json = Json::parse(result.json);
@@ -113,7 +113,7 @@ TEST(Replay, OfSamplesThatAreNotRows) {
 
 TEST(Replay, NoSuchBatch) {
   const TemporaryFolder folder;
-  const Loader loader(open(write_files(folder)), {.batch_size = 50});
+  const Loader loader(open(write_files(folder)), {.batch = Samples{50}});
   EXPECT_THROW(replay(loader, {0, 3}), Error);
 }
 

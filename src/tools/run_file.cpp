@@ -21,10 +21,7 @@ Status read_loader(const Value& value, const At& at, RunConfig& run) {
   HEADRACE_TRY(spec<LoaderSettings>().read(value, at, &settings));
   const Status settled = settle(settings);
   if (!settled.ok()) return refused({{}, false, value.line}, at, settled.error().message(), settled.error().hint());
-  run.loader = settings.options;
-  run.framework = settings.framework;
-  run.device = settings.device;
-  run.batch_format = settings.batch_format;
+  set_loader(run, settings);
   return {};
 }
 

@@ -52,11 +52,11 @@ TEST_F(RunFile, TheExampleOfTheManual) {
       "loader: {batch_size: 512, shuffle: true, seed: 7, memory: 8GiB}\n");
   EXPECT_EQ(flow_text(data_value(*run.data)),
             "{files: \"" + root_ + "/train_*.h5\", fields: {x: \"feature_matrix\", \"y\": \"labels\"}}");
-  EXPECT_EQ(run.loader.batch_size, 512U);
-  EXPECT_EQ(run.loader.shuffle, Shuffle(true));
+  EXPECT_EQ(std::get<Samples>(run.loader.batch).size, 512U);
+  EXPECT_TRUE(run.loader.order.is<BlockShuffle>());
   EXPECT_EQ(run.loader.seed, 7U);
   EXPECT_EQ(run.loader.memory, gibibytes(8));
-  EXPECT_EQ(run.loader.tail, Tail::kPartial);
+  EXPECT_EQ(tail_of(run.loader.batch), Tail::kPartial);
 }
 
 TEST_F(RunFile, ListsOfFilesAndFields) {
@@ -66,8 +66,8 @@ TEST_F(RunFile, ListsOfFilesAndFields) {
   const FilesNode& files = *options_of<FilesNode>(*run.data);
   EXPECT_EQ(files.paths, (std::vector<std::string>{root_ + "/b.h5", "/abs/a.h5", "~/c.h5"}));
   EXPECT_EQ(files.options.fields[1].path, "labels");
-  EXPECT_EQ(run.loader.shuffle, Shuffle(Shuffle::kExact));
-  EXPECT_EQ(run.loader.tail, Tail::kDrop);
+  EXPECT_TRUE(run.loader.order.is<ExactShuffle>());
+  EXPECT_EQ(tail_of(run.loader.batch), Tail::kDrop);
   EXPECT_EQ(run.loader.threads, 3U);
   EXPECT_EQ(run.loader.timeout, std::chrono::milliseconds(1500));
 }
@@ -88,7 +88,8 @@ TEST_F(RunFile, DuplicateKeysAreRefused) {
 }
 
 TEST_F(RunFile, BothWordsForTheBatchSize) {
-  EXPECT_EQ(load("data: {files: a.h5}\nloader: {global_batch_size: 64}\n").loader.global_batch_size, 64U);
+  EXPECT_EQ(std::get<GlobalSamples>(load("data: {files: a.h5}\nloader: {global_batch_size: 64}\n").loader.batch).size,
+            64U);
   expect_contains(refusal(with("global_batch_size: 8")), "batch_size and global_batch_size exclude each other");
   expect_contains(refusal(with("global_batch_size: 8")), "Give one of them");
 }
@@ -96,7 +97,7 @@ TEST_F(RunFile, BothWordsForTheBatchSize) {
 TEST_F(RunFile, ContradictionsAreRefused) {
   expect_contains(refusal("data: {files: a.h5}\nloader: {batch_size: 8, drop_last: true, tail: partial}\n"),
                   "contradict");
-  EXPECT_EQ(load("data: {files: a.h5}\nloader: {batch_size: 8, drop_last: true, tail: drop}\n").loader.tail,
+  EXPECT_EQ(tail_of(load("data: {files: a.h5}\nloader: {batch_size: 8, drop_last: true, tail: drop}\n").loader.batch),
             Tail::kDrop);
 }
 
@@ -125,8 +126,8 @@ TEST_F(RunFile, OrderRanksAndTails) {
           .loader;
   EXPECT_EQ(options.rank, 1U);
   EXPECT_EQ(options.world_size, 4U);
-  EXPECT_EQ(options.tail, Tail::kPad);
-  EXPECT_EQ(options.shuffle_buffer.bytes, std::uint64_t{1} << 30);
+  EXPECT_EQ(tail_of(options.batch), Tail::kPad);
+  EXPECT_EQ(options.order.get<BlockShuffle>()->shape.bytes, std::uint64_t{1} << 30);
   EXPECT_TRUE(options.provenance);
   expect_contains(refusal(with("world_size: 4")), "Give both");
   expect_contains(refusal(with("tail: repeat")), "partial, drop or pad");
@@ -137,7 +138,7 @@ TEST_F(RunFile, SaysAllThatPythonDoes) {
       with("framework: torch\n  batch_format: tuple\n  shuffle: block\n  shuffle_buffer: 64x4\n  on_error: raise"));
   EXPECT_EQ(run.framework, "torch");
   EXPECT_EQ(run.batch_format, "tuple");
-  EXPECT_EQ(run.loader.shuffle_buffer, (ShuffleShape{64, 4, 0}));
+  EXPECT_EQ(run.loader.order.get<BlockShuffle>()->shape, (ShuffleShape{64, 4, 0}));
   expect_contains(refusal(with("framework: jax")), "must be numpy or torch");
   expect_contains(refusal(with("shuffle_buffer: 64x")), "64x4");
   expect_contains(refusal(with("shuffle_buffer: 0x4")), "64x4");

@@ -21,6 +21,13 @@ LoaderSettings loader_settings(const RunConfig& run) {
   return settings;
 }
 
+void set_loader(RunConfig& run, const LoaderSettings& settings) {
+  run.loader = settings.options;
+  run.framework = settings.framework;
+  run.device = settings.device;
+  run.batch_format = settings.batch_format;
+}
+
 std::string run_file_text(const RunConfig& run, const std::set<std::string>* companions) {
   std::string out = data_section_text(run, companions);
   const LoaderSettings settings = loader_settings(run);

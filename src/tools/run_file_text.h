@@ -22,6 +22,8 @@ std::string run_file_text(const RunConfig& run, const std::set<std::string>* com
 
 /// Return what a run says of its loader, word by word.
 LoaderSettings loader_settings(const RunConfig& run);
+/// Make a run's loader what settled words say.
+void set_loader(RunConfig& run, const LoaderSettings& settings);
 
 /// Return the section `data` alone. \param companions  What is FILES in the fields' "FILES::PATH"; null: whatever
 /// stands before a "::". Throws as run_file_text().

@@ -159,17 +159,17 @@ class Reader {
     run_.data = node_of(WindowOptions{.length = tokens, .lookahead = 1}, run_.data);
     note(*length, "windows of so many tokens, and the next token");
     const Setting* const batch = settings_.find("batch_size");
-    HEADRACE_ASSIGN(run_.loader.global_batch_size, number_of(*batch, 1));
+    HEADRACE_ASSIGN(const std::uint64_t size, number_of(*batch, 1));
+    run_.loader.batch = GlobalSamples{size};
     note(*batch, "windows in a batch, of all ranks together");
     return {};
   }
   Status order() {
-    run_.loader.shuffle = true;
+    bool on = true;
     if (const Setting* const shuffle = settings_.find("shuffle")) {
-      bool on = false;
       HEADRACE_TRY(ValueCodec<bool>::read(*shuffle->value, At{nullptr, shuffle->key}, {}, on));
-      run_.loader.shuffle = on;
     }
+    if (on) run_.loader.order = BlockShuffle{};
     HEADRACE_ASSIGN(const auto seed, number("seed"));
     run_.loader.seed = seed.value_or(0);
     return {};

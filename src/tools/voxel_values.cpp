@@ -109,7 +109,7 @@ VoxelValues count_values(const std::vector<std::string>& files, const std::strin
   if (!is_number(dtype))
     throw Error(ErrorCode::kUnsupported, fmt::format("values of '{}', {}, are not counted", array, dtype.name()))
         .with_hint("Name arrays of numbers.");
-  Loader loader(tiles, {.batch_size = 1, .shuffle = false, .cache = {CacheChoice::kNone, {}}});
+  Loader loader(tiles, {.batch = Samples{1}, .cache = {CacheChoice::kNone, {}}});
   for (const Batch& batch : loader) {
     const std::span<const bool> valid = batch[std::string(kVoxels) + ".valid"].as<bool>();
     const std::byte* const from = batch[kVoxels].data();

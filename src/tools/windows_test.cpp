@@ -18,8 +18,8 @@ TEST(WindowsInTools, AreMeasuredOrRefusedByName) {
     testing::write_npy<std::int64_t>(folder.path("corpus_" + std::to_string(i) + ".npy"), 1000, i * 1000);
   RunConfig run;
   run.data = node_of(WindowOptions{.length = 16, .lookahead = 1}, tree_of({folder.path("corpus_*.npy")}));
-  run.loader.batch_size = 8;
-  run.loader.shuffle = true;
+  run.loader.batch = Samples{8};
+  run.loader.order = BlockShuffle{};
   run.loader.memory = std::uint64_t{32} << 20;
   const Dataset data = open_run(run);
   EXPECT_EQ(data.size(), 124u);

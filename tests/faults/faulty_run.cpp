@@ -144,7 +144,7 @@ bool keeps_as_asked(Keeping keeping, const Report::Cache& cache) {
 
 LoaderOptions options_of(const Data& data, Keeping keeping, const std::string& scratch) {
   LoaderOptions options{
-      .batch_size = kBatch, .shuffle = true, .provenance = true, .memory = data.memory_bytes, .threads = 2};
+      .batch = Samples{kBatch}, .order = BlockShuffle{}, .provenance = true, .memory = data.memory_bytes, .threads = 2};
   options.timeout = std::chrono::seconds(60);
   constexpr std::array modes{CacheChoice::kNone,      CacheChoice::kRam, CacheChoice::kAuto,
                              CacheChoice::kDirectory, CacheChoice::kRam, CacheChoice::kRam};

@@ -28,8 +28,8 @@ std::vector<testing::Copy> delivered(Loader& loader, const ReclaimRank* from) {
 
 bool are_equal(ReclaimRank from) {
   const Dataset data = testing::fake_dataset({700, 300}, {{40, 32}, {3000, 50}, {2, 512}});
-  for (const Shuffle shuffle : {Shuffle::kNone, Shuffle::kBlock, Shuffle::kExact}) {
-    LoaderOptions options{.batch_size = 20, .shuffle = shuffle, .threads = 2};
+  for (const Order& shuffle : {Order(InOrder{}), Order(BlockShuffle{}), Order(ExactShuffle{})}) {
+    LoaderOptions options{.batch = Samples{20}, .order = shuffle, .threads = 2};
     Loader easy(data, options);
     const auto want = delivered(easy, nullptr);
     easy.close();

@@ -2,9 +2,9 @@
 #pragma once
 
 #include <headrace/dataset/dataset.h>
+#include <headrace/loader/batches.h>
+#include <headrace/loader/orders.h>
 #include <headrace/loader/report.h>
-#include <headrace/loader/samplers.h>
-#include <headrace/order/tail.h>
 
 #include <chrono>
 #include <cstdint>
@@ -17,34 +17,6 @@
 #include <vector>
 
 namespace headrace {
-
-/// Order of samples. Converts from bool: true is kBlock.
-class Shuffle {
- public:
-  /// The orders.
-  enum Mode : std::uint8_t {
-    kNone,   ///< As stored.
-    kBlock,  ///< Shuffled: small data by a permutation, larger data by blocks, each of which is decoded once.
-    kExact,  ///< One permutation of all rows; blocks are decoded more often where memory is short.
-  };
-  Shuffle(bool on = false) : mode_(on ? kBlock : kNone) {}  // NOLINT: `.shuffle = true` is the point
-  Shuffle(Mode mode) : mode_(mode) {}                       // NOLINT
-  /// Return the order.
-  [[nodiscard]] Mode mode() const { return mode_; }
-  friend bool operator==(const Shuffle&, const Shuffle&) = default;
-
- private:
-  Mode mode_;
-};
-
-/// How much a block shuffle mixes at any time: the number of streams and of blocks in the pool of each stream, or the
-/// decoded bytes from which both are computed. All 0: the default. See docs/how-it-works.md.
-struct ShuffleShape {
-  std::uint32_t streams = 0;      ///< Parts of the data that are read at once.
-  std::uint32_t pool_blocks = 0;  ///< Blocks of each part that are mixed.
-  std::uint64_t bytes = 0;        ///< Decoded bytes from which the other two follow.
-  friend bool operator==(const ShuffleShape&, const ShuffleShape&) = default;
-};
 
 /// Which processes share the decoded data that a loader keeps.
 enum class Share : std::uint8_t {
@@ -77,64 +49,19 @@ enum class BatchLayout : std::uint8_t {
   kPadded,
 };
 
-/// Batches of whole groups: recordings, events, documents. A group is a run of consecutive rows.
-struct GroupBy {
-  /// "file": the rows of a file; a field with one whole number a row: rows with the same number; or the number of an
-  /// axis of OpenOptions::sample_axes ("0"): the samples of one place along the axes up to it, of whole recordings.
-  std::string by;
-  /// Most samples of a batch, which gets as many whole groups as fit. A group of more samples is cut every so many.
-  std::uint64_t max_items = 65536;
-  bool shuffle = false;          ///< Shuffle the groups, each epoch anew. Their rows stay in order.
-  std::uint64_t max_groups = 0;  ///< Most groups of a batch; 0: as many as fit.
-};
-
-/// Steps of as many samples as a budget of rows holds, where samples are ragged: events, documents. All ranks make
-/// equally many. The rows of a sample are those of its ragged fields; a sample without rows costs nothing.
-struct ByTokens {
-  /// What happens to samples that are longer than the budget.
-  enum TooLong : std::uint8_t {
-    kError,  ///< The loader is not made; the error says how many there are, and which is the longest.
-    kAlone,  ///< They come in steps of one sample a lane, which are above the budget.
-  };
-  std::uint64_t tokens = 0;       ///< Most rows that a lane holds of a step, below 2^31.
-  std::uint64_t max_samples = 0;  ///< Most samples that a lane holds of a step; 0: no limit.
-  TooLong too_long = kError;      ///< What happens to samples that are longer than the budget.
-  /// The largest number of ranks that the steps are planned for. Each rank of so many has one lane of every step; of
-  /// fewer, several: the same steps, on fewer ranks. 0: the number of ranks of the run, or of the state it goes on
-  /// from.
-  std::uint32_t lanes = 0;
-  /// Steps that are planned together: the more, the more alike they are, and the more of the data is read at once.
-  std::uint64_t lookahead = 64;
-};
-
-/// Options of a loader; batch_size, global_batch_size, by_tokens, group_by or listed batches have to be given.
+/// Options of a loader; the batch has to be given.
 struct LoaderOptions {
-  std::uint64_t batch_size = 0;         ///< Samples in a batch, on each rank. Give this or global_batch_size.
-  std::uint64_t global_batch_size = 0;  ///< Samples in a step over all ranks; a multiple of the world size.
-  Shuffle shuffle = false;              ///< Order of the samples.
-  std::uint64_t seed = 0;               ///< Seed of the order.
-  Tail tail = Tail::kPartial;           ///< What happens to samples that do not fill the last batch.
-  /// How much the block shuffle mixes. The default follows from the data and the global batch alone.
-  ShuffleShape shuffle_buffer = {};
+  BatchChoice batch = {};  ///< How large batches are. Leave it out where an order lists batches (Listed::batch_rows).
+  Order order = {};        ///< Order of the samples.
+  std::uint64_t seed = 0;  ///< Seed of the order.
   /// Data-parallel rank and number of ranks; give both or neither. Default: what torchrun, srun or mpirun put into the
   /// environment, read when an epoch starts; otherwise 0 of 1.
   std::optional<std::uint32_t> rank = {}, world_size = {};
   /// True: each batch has a field "_rows", int64: (file, row) of every sample. Of patches "_volume", the number of the
   /// file, and "_start", the first voxel.
   bool provenance = false;
-  /// Batches of whole groups instead of batch_size. Each batch has two more fields: "_group", int64, the number of each
-  /// sample's group (of the file; of the run of equal numbers or the place along axes, counted from 0), and
-  /// "_group.offsets", int64: where each group begins in the batch, and at the end the number of samples. Over several
-  /// ranks, rank r of W gets each W-th batch from the r-th on. Cannot be combined with `shuffle`, `sampler` and `tail`.
-  std::optional<GroupBy> group_by = {};
-  /// Steps of as many samples as a budget holds, instead of batch_size. Cannot be combined with group_by, or a sampler
-  /// that lists rows or gives them during the epoch. Dealt with `shuffle` or a sampler, so that every step holds all
-  /// lengths; in order otherwise.
-  std::optional<ByTokens> by_tokens = {};
   BatchLayout layout = BatchLayout::kRagged;  ///< How samples of different length lie in a batch.
   double fill = 0;                            ///< What they are filled up with, for BatchLayout::kPadded.
-  /// Custom sampler. Cannot be combined with `shuffle`.
-  std::shared_ptr<const SamplerChoice> sampler = {};
   /// Most bytes that this loader may hold; 0: the budget of the process (60 % of what is really available).
   std::uint64_t memory = 0;
   /// What is kept of decoded data, between epochs.
@@ -275,7 +202,7 @@ class Loader {
   /// Set the rank, if the options do not. Frameworks call this; it overrides the environment. Takes effect when the
   /// next epoch starts. Errors: kInvalidArgument.
   void set_rank(std::uint32_t rank, std::uint32_t world_size);
-  /// Return the samples of a full batch on this rank; where batches differ in size, of the largest, and with by_tokens
+  /// Return the samples of a full batch on this rank; where batches differ in size, of the largest, and with ByTokens
   /// an upper bound.
   [[nodiscard]] std::uint64_t batch_rows() const;
   /// Return the samples of an epoch over all ranks.

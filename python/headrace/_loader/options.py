@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from headrace import _headrace
-from headrace._support.checks import invalid, unsupported, whole_number
+from headrace._support.checks import invalid, path_bytes, unsupported, whole_number
 from headrace.samplers import Balanced, Listing, LookAhead, Weighted
 
 
@@ -105,8 +105,10 @@ def resolve(given: Mapping[str, Any], order: Any = None) -> Words:
 
 
 def _cache(cache: Any) -> Any:
-    """Return a Path so that it cannot be taken for one of the words."""
-    return os.path.join(os.curdir, cache) if isinstance(cache, os.PathLike) else cache  # noqa: PTH118 (it drops the dot)
+    """Return a directory so that it cannot be taken for one of the words, as the operating system's bytes."""
+    if isinstance(cache, os.PathLike):
+        cache = os.path.join(os.curdir, cache)  # noqa: PTH118 (a Path drops the dot)
+    return path_bytes(cache, "cache") if isinstance(cache, str) and os.sep in cache else cache
 
 
 def delivery_to(device: Any) -> Any:

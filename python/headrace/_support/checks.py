@@ -127,13 +127,13 @@ def _instead_of_path(value: Any) -> str | None:
         return None
     if hasattr(value, "state_dict"):
         return (
-            "hr.bench, order, advise, check_memory, replay and inspect take a Loader. For others give the paths: "
-            "[file.path for file in loader.dataset.files]."
+            "hr.bench, order, advise, check_memory, replay, inspect and verify take a Loader. For others give the "
+            "paths: [file.path for file in loader.dataset.files]."
         )
     if hasattr(value, "sample_bytes"):
         return (
-            "It is open already: hr.Loader takes it, and hr.bench, order, advise, check_memory, replay and inspect. "
-            "For others give the paths: [file.path for file in dataset.files]."
+            "It is open already: hr.Loader takes it, and hr.bench, order, advise, check_memory, replay, inspect and "
+            "verify. For others give the paths: [file.path for file in dataset.files]."
         )
     return "Give the paths that it was made from."
 
@@ -216,6 +216,8 @@ def split_shares(parts: Any) -> dict[str, float]:
     for name, share in parts.items():
         if not isinstance(name, str):
             raise invalid(f"a part's name must be a str, not {name!r}")
+        if not name:
+            raise invalid("a part has no name", "Name each: {'train': 0.9, 'val': 0.1}.")
         shares[name] = real_number(f"the share of part {name!r}", share)
     total = sum(shares.values())
     if 1 < total < 1 + 1e-6:  # shares of another precision

@@ -57,6 +57,8 @@ struct ValueCodec<std::vector<std::pair<std::string, double>>> {
 namespace {
 
 Status check_split(SplitNode& split, const ReadContext&) {
+  if (std::ranges::any_of(split.parts, [](const auto& part) { return part.first.empty(); }))
+    return refuse("a part has no name", "Name each: {train: 0.9, val: 0.1}.");
   const auto is_taken = [&](const auto& part) { return part.first == split.take; };
   if (std::ranges::any_of(split.parts, is_taken)) return {};
   std::vector<std::string> names;

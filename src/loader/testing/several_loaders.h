@@ -76,6 +76,6 @@ inline Dataset large_rows(std::uint64_t files, std::chrono::microseconds delay =
 }
 inline constexpr std::uint64_t kSmallMemory = 4'000'000;
 /// Two batches of it are most of the small memory.
-inline const LoaderOptions kLargeBatches{.batch_size = 400, .shuffle = true, .threads = 1};
+inline const LoaderOptions kLargeBatches{.batch = Samples{400}, .order = BlockShuffle{}, .threads = 1};
 
 }  // namespace headrace::testing
