@@ -21,11 +21,11 @@ struct GlobalSamples {
   Tail tail = Tail::kPartial;  ///< What happens to samples that do not fill the last batch.
 };
 
-/// Batches of whole groups: recordings, events, documents. A group is a run of consecutive rows. Each batch has two more
-/// fields: "_group", int64, the number of each sample's group (of the file; of the run of equal numbers or the place
-/// along axes, counted from 0), and "_group.offsets", int64: where each group begins in the batch, and at the end the
-/// number of samples. Over several ranks, rank r of W gets each W-th batch from the r-th on. BlockShuffle shuffles the
-/// groups, each epoch anew; their rows stay in order. No other order goes with it.
+/// Batches of whole groups: recordings, events, documents. A group is a run of consecutive rows. Each batch has two
+/// more fields: "_group", int64, the number of each sample's group (of the file; of the run of equal numbers or the
+/// place along axes, counted from 0), and "_group.offsets", int64: where each group begins in the batch, and at the end
+/// the number of samples. Over several ranks, rank r of W gets each W-th batch from the r-th on. BlockShuffle shuffles
+/// the groups, each epoch anew; their rows stay in order. No other order goes with it.
 struct Groups {
   /// "file": the rows of a file; a field with one whole number a row: rows with the same number; or the number of an
   /// axis of OpenOptions::sample_axes ("0"): the samples of one place along the axes up to it, of whole recordings.
@@ -36,9 +36,9 @@ struct Groups {
 };
 
 /// Steps of as many samples as a budget of rows holds, where samples are ragged: events, documents. All ranks make
-/// equally many. Dealt with a shuffle or a sampler that draws, so that every step holds all lengths; in order otherwise.
-/// Orders that list rows or get them during the epoch do not go with it. The rows of a sample are those of its ragged
-/// fields; a sample without rows costs nothing.
+/// equally many. Dealt with a shuffle or a sampler that draws, so that every step holds all lengths; in order
+/// otherwise. Orders that list rows or get them during the epoch do not go with it. The rows of a sample are those of
+/// its ragged fields; a sample without rows costs nothing.
 struct ByTokens {
   /// What happens to samples that are longer than the budget.
   enum TooLong : std::uint8_t {
