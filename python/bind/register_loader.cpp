@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "bind/dataset_handle.h"
@@ -17,7 +18,9 @@
 #include "bind/register.h"
 #include "bind/row_numbers.h"
 #include "bind/text.h"
+#include "bind/values.h"
 #include "bind/without_gil.h"
+#include "loader/report_fields.h"
 
 namespace headrace::python {
 namespace {
@@ -73,23 +76,10 @@ nb::object batch_again(LoaderHandle& self, std::uint64_t epoch, std::uint64_t st
 Report report_of(LoaderHandle& self, const nb::object& copies) {
   Report report = self.report();
   if (copies.is_none()) return report;
-  const auto number = [&](const char* name) { return nb::cast<double>(copies[name]); };
-  const auto count = [&](const char* name) { return nb::cast<std::uint64_t>(copies[name]); };
-  report.add_to_device({.name = nb::cast<std::string>(copies["name"]),
-                        .batches = count("batches"),
-                        .bytes = count("bytes"),
-                        .copy_seconds = number("copy_seconds"),
-                        .stage_seconds = number("stage_seconds"),
-                        .buffer_wait_seconds = number("buffer_wait_seconds"),
-                        .batch_wait_seconds = number("batch_wait_seconds"),
-                        .step_wait_seconds = number("step_wait_seconds"),
-                        .step_seconds = number("step_seconds"),
-                        .by_events = nb::cast<bool>(copies["by_events"]),
-                        .pinned_bytes_per_second = number("pinned_bytes_per_second"),
-                        .pageable_bytes_per_second = number("pageable_bytes_per_second"),
-                        .buffers = count("buffers"),
-                        .buffer_bytes = count("buffer_bytes"),
-                        .larger_batches = count("larger_batches")});
+  Report::ToDevice measured;
+  const Status status = spec<Report::ToDevice>().read(value_of(copies), At{nullptr, "to_device"}, &measured);
+  if (!status.ok()) throw Error(ErrorCode::kInternal, status.error().what());
+  report.add_to_device(std::move(measured));
   return report;
 }
 

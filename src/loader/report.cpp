@@ -14,11 +14,14 @@
 #include "base/number_text.h"
 #include "dataset/dataset_contents.h"
 #include "loader/loader_impl.h"
+#include "loader/report_fields.h"
 #include "loader/to_device.h"
 #include "loader/verdict.h"
 
 namespace headrace {
 namespace {
+
+using Json = nlohmann::ordered_json;
 
 std::string summarise_data(const Loader::Impl& loader) {
   const Dataset& d = loader.dataset();
@@ -86,6 +89,27 @@ Report::Cache describe_cache(const Engine& engine) {
   }
   c.epochs_left = epochs_left(c, decoded_cache->policy.totals(), decoded_cache->policy.share());
   return c;
+}
+
+/// Return the value of a field as JSON; none is a number below 0.
+Json json_of(const Value& value) {
+  Json json;
+  if (const ValueMap* const map = value.map()) {
+    json = Json::object();
+    for (const ValueEntry& entry : *map) json[entry.key] = json_of(entry.value);
+  } else if (const ValueList* const list = value.list()) {
+    json = Json::array();
+    for (const Value& item : *list) json.push_back(json_of(item));
+  } else if (const auto* const whole = std::get_if<WholeNumber>(&value.is)) {
+    json = whole->bits();
+  } else if (const auto* const real = std::get_if<double>(&value.is)) {
+    json = *real;
+  } else if (const auto* const truth = std::get_if<bool>(&value.is)) {
+    json = *truth;
+  } else if (const std::string* const text = value.text()) {
+    json = *text;
+  }
+  return json;
 }
 
 }  // namespace
@@ -280,93 +304,14 @@ std::string Report::Memory::text() const {
 }
 
 std::string Report::json() const {
-  nlohmann::ordered_json j;
-  j["verdict"] = verdict;
-  j["data_summary"] = data_summary;
-  j["epochs_started"] = epochs_started;
-  j["epochs_finished"] = epochs_finished;
-  j["batches"] = batches;
-  j["samples"] = samples;
-  if (token_budget > 0) j["tokens"] = tokens, j["token_budget"] = token_budget;
-  j["delivered_bytes"] = delivered_bytes;
-  j["wall_seconds"] = wall_seconds;
+  Json j = json_of(spec<Report>().write_all(this));
+  j["stages"] = Json::object();
+  for (const Stage& stage : stages) (j["stages"][stage.name] = json_of(spec<Stage>().write_all(&stage))).erase("name");
   j["samples_per_second"] = samples_per_second();
   j["bytes_per_second"] = bytes_per_second();
-  j["first_batch_seconds"] = first_batch_seconds;
-  j["consumer_wait_seconds"] = consumer_wait_seconds;
-  j["consumer_work_seconds"] = consumer_work_seconds;
   j["batch_wait_seconds"] = batch_wait_seconds();
-  j["batch_wait_p99_seconds"] = batch_wait_p99_seconds;
-  j["threads"] = threads;
-  j["rank"] = rank;
-  j["world_size"] = world_size;
-  j["row_sums"] = {{"epoch", row_sums.epoch},
-                   {"rows", row_sums.rows},
-                   {"sum_of_rows", row_sums.sum_of_rows},
-                   {"sum_of_squares", row_sums.sum_of_squares},
-                   {"sum_of_cubes", row_sums.sum_of_cubes}};
-  j["exactly_once"] = exactly_once;
-  for (const Stage& s : stages) j["stages"][s.name] = {{"seconds", s.seconds}, {"count", s.count}, {"bytes", s.bytes}};
-  j["chunks_decoded"] = chunks_decoded;
-  j["read_amplification"] = read_amplification;
-  j["waste"] = waste;
-  j["slow_path_chunks"] = slow_path_chunks;
-  j["slow_fields"] = slow_fields;
-  j["memory"] = {{"budget_bytes", memory.budget_bytes},
-                 {"planned_bytes", memory.planned_bytes},
-                 {"peak_bytes", memory.peak_bytes},
-                 {"slots", memory.slots},
-                 {"slot_bytes", memory.slot_bytes},
-                 {"scratch_bytes", memory.scratch_bytes},
-                 {"read_buffer_bytes", memory.read_buffer_bytes},
-                 {"resident_bytes", memory.resident_bytes},
-                 {"index_bytes", memory.index_bytes},
-                 {"staging_bytes", memory.staging_bytes},
-                 {"cache_bytes", memory.cache_bytes},
-                 {"peak_slot_bytes", memory.peak_slot_bytes},
-                 {"peak_cache_bytes", memory.peak_cache_bytes},
-                 {"peak_scratch_bytes", memory.peak_scratch_bytes},
-                 {"peak_read_buffer_bytes", memory.peak_read_buffer_bytes},
-                 {"peak_resident_bytes", memory.peak_resident_bytes},
-                 {"process_peak_bytes", memory.process_peak_bytes},
-                 {"held_over_bytes", memory.held_over_bytes}};
-  j["cache"] = {
-      {"kind", cache.kind},         {"coding", cache.coding},          {"capacity_bytes", cache.capacity_bytes},
-      {"bytes", cache.bytes},       {"blocks", cache.blocks},          {"all_blocks", cache.all_blocks},
-      {"hits", cache.hits},         {"misses", cache.misses},          {"coded_share", cache.coded_share},
-      {"complete", cache.complete}, {"epochs_left", cache.epochs_left}};
-  j["mixing"] = nullptr;
-  if (mixing)
-    j["mixing"] = {
-        {"deff_blocks", mixing->deff_blocks}, {"deff_files", mixing->deff_files}, {"mixed_bytes", mixing->mixed_bytes}};
-  j["decode_once"] = nullptr;
-  if (decode_once)
-    j["decode_once"] = {{"shuffle_buffer_bytes", decode_once->shuffle_buffer_bytes},
-                        {"deff", decode_once->deff},
-                        {"deff_now", decode_once->deff_now},
-                        {"speedup", decode_once->speedup},
-                        {"memory_bytes", decode_once->memory_bytes}};
-  j["to_device"] = nullptr;
-  if (to_device)
-    j["to_device"] = {{"name", to_device->name},
-                      {"batches", to_device->batches},
-                      {"bytes", to_device->bytes},
-                      {"copy_seconds", to_device->copy_seconds},
-                      {"stage_seconds", to_device->stage_seconds},
-                      {"buffer_wait_seconds", to_device->buffer_wait_seconds},
-                      {"batch_wait_seconds", to_device->batch_wait_seconds},
-                      {"step_wait_seconds", to_device->step_wait_seconds},
-                      {"step_seconds", to_device->step_seconds},
-                      {"by_events", to_device->by_events},
-                      {"pinned_bytes_per_second", to_device->pinned_bytes_per_second},
-                      {"pageable_bytes_per_second", to_device->pageable_bytes_per_second},
-                      {"buffers", to_device->buffers},
-                      {"buffer_bytes", to_device->buffer_bytes},
-                      {"larger_batches", to_device->larger_batches}};
-  j["notices"] = notices;
-  j["advice"] = advice;
   // File names in notes and reasons are bytes that need not be UTF-8.
-  return j.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+  return j.dump(2, ' ', false, Json::error_handler_t::replace);
 }
 
 }  // namespace headrace

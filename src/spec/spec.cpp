@@ -116,6 +116,12 @@ Value Spec::write(const void* from) const {
   return {std::move(map)};
 }
 
+Value Spec::write_all(const void* from) const {
+  ValueMap map;
+  for (const Member& one : members_) map.push_back({std::string(one.name), value_of(one, from), 0});
+  return {std::move(map)};
+}
+
 void Spec::pack(PackedWriter& out, const void* from) const {
   out.number(members_.size());
   for (const Member& one : members_) one.type->pack(out, one.in(writable(from)));

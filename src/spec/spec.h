@@ -102,6 +102,8 @@ class Spec {
   /// is alone.
   [[nodiscard]] Value write(const void* from) const;
   [[nodiscard]] ValueMap write_map(const void* from) const;
+  /// Return all members, each in its form.
+  [[nodiscard]] Value write_all(const void* from) const;
   /// Write and read all members as bytes. A reader that knows more members than were written leaves the rest as they
   /// are; one that knows fewer fails. What breaks a rule fails.
   void pack(PackedWriter& out, const void* from) const;

@@ -126,6 +126,33 @@ TEST(Spec, WritesWhatDiffersFromTheDefaults) {
   EXPECT_EQ(flow_text(spec<Sample>().write(&sample)), "{length: 8, edge: \"drop\", fill: 2.0, boxes: [4, [4, 5]]}");
 }
 
+struct Shelf {
+  std::string label;
+  std::vector<std::string> titles;
+  std::vector<Box> boxes;
+  std::optional<Box> largest;
+  double width = 0;
+};
+const Spec& spec_of(const Shelf*) {
+  static const Spec spec = Spec::of<Shelf>(
+      "shelf", "A shelf.",
+      {member<&Shelf::label, Shown>("label", "Its label"), member<&Shelf::titles, Shown>("titles", "Titles on it"),
+       member<&Shelf::boxes, Shown>("boxes", "Boxes on it"), member<&Shelf::largest, Shown>("largest", "The largest"),
+       member<&Shelf::width, Shown>("width", "Its width")});
+  return spec;
+}
+
+TEST(Spec, WhatIsShownLeavesNothingOut) {
+  Shelf shelf;
+  EXPECT_EQ(flow_text(spec<Shelf>().write_all(&shelf)),
+            "{label: \"\", titles: [], boxes: [], largest: null, width: 0.0}");
+  EXPECT_EQ(flow_text(spec<Shelf>().write(&shelf)), "{}");
+  shelf = {"a", {""}, {{{4}}}, Box{}, 1.5};
+  EXPECT_EQ(flow_text(spec<Shelf>().write_all(&shelf)),
+            "{label: \"a\", titles: [\"\"], boxes: [{shape: 4}], largest: {shape: null}, width: 1.5}");
+  EXPECT_EQ(spec<Shelf>().find("titles")->type->python, "list[str]");
+}
+
 TEST(Spec, ReadsPlainTextAsItsMembersAre) {
   Sample sample;
   const ReadContext context{"/runs/run.yaml"};

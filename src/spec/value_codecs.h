@@ -123,7 +123,7 @@ struct ValueCodec<std::optional<T>, Form> {
   static std::string words(const Bounds& bounds) { return Inner::words(bounds); }
   static Status read(const Value& value, const At& at, const Bounds& bounds, std::optional<T>& to) {
     to.reset();
-    return value.is_none() ? Status() : Inner::read(value, at, bounds, to.emplace());
+    return value.is_none() ? Status() : Inner::read(value, at, bounds, to.emplace(T{}));  // T{}: nested structs, clang
   }
   static Value write(const std::optional<T>& from) { return from ? Inner::write(*from) : Value{}; }
   static void pack(PackedWriter& out, const std::optional<T>& from) {
@@ -132,7 +132,7 @@ struct ValueCodec<std::optional<T>, Form> {
   }
   static void unpack(PackedReader& in, const Bounds& bounds, std::optional<T>& to) {
     to.reset();
-    if (in.flag()) Inner::unpack(in, bounds, to.emplace());
+    if (in.flag()) Inner::unpack(in, bounds, to.emplace(T{}));
   }
 };
 
@@ -229,6 +229,35 @@ struct ValueCodec<S> {
   static Value write(const S& from) { return spec<S>().write(&from); }
   static void pack(PackedWriter& out, const S& from) { spec<S>().pack(out, &from); }
   static void unpack(PackedReader& in, const Bounds&, S& to) { spec<S>().unpack(in, &to); }
+};
+
+/// Form of what a program tells: nothing is left out, also where it is 0 or empty; an optional that is empty is
+/// nothing.
+struct Shown {};
+
+template <class T>
+requires std::is_arithmetic_v<T>
+struct ValueCodec<T, Shown> : ValueCodec<T> {
+};
+
+template <>
+struct ValueCodec<std::string, Shown> : ValueCodec<std::string> {
+  static Value write(const std::string& from) { return {from}; }
+};
+
+template <class T>
+struct ValueCodec<std::vector<T>, Shown> : ListCodec<T, Shown, false> {
+  static constexpr std::string_view python = std::same_as<T, std::string> ? "list[str]" : "Any";
+  static Value write(const std::vector<T>& from) {
+    ValueList list;
+    for (const T& one : from) list.push_back(ValueCodec<T, Shown>::write(one));
+    return {std::move(list)};
+  }
+};
+
+template <Described S>
+struct ValueCodec<S, Shown> : ValueCodec<S> {
+  static Value write(const S& from) { return spec<S>().write_all(&from); }
 };
 
 }  // namespace headrace
