@@ -3,23 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <numeric>
 
 #include "dataset/common_attributes.h"
 #include "dataset/dataset_contents.h"
-#include "dataset/field_selection.h"
-#include "dataset/file_lists.h"
-#include "dataset/list_samples.h"
 #include "dataset/mapped_samples.h"
-#include "dataset/open_samples.h"
-#include "dataset/open_source_file.h"
-#include "dataset/paths.h"
 #include "dataset/read_concurrency.h"
-#include "dataset/sample_axes.h"
 #include "dataset/take_mapped.h"
 #include "dataset/take_rows.h"
-#include "dataset/verbs/verb_options.h"
 
 namespace headrace {
 namespace {
@@ -27,26 +18,6 @@ namespace {
 void check_row(std::uint64_t row, std::uint64_t rows) {
   if (row >= rows)
     throw Error(ErrorCode::kInvalidArgument, fmt::format("row {} was asked for; there are {}", row, rows));
-}
-
-/// What opens the same files again from another folder. \param axes  Of each broadcast field; 0 for the others.
-FilesNode files_node(const Dataset& data, const std::vector<std::uint32_t>& axes, const OpenOptions& options) {
-  const auto absolute = [](const std::string& path) { return std::filesystem::absolute(path).string(); };
-  FilesNode node;
-  for (const FileEntry& file : data.files()) node.paths.push_back(absolute(file.path));
-  node.options.sample_axes = options.sample_axes;
-  node.options.nulls = options.nulls;
-  for (std::size_t f = 0; f < data.fields().size(); ++f) {
-    const Field& field = data.fields()[f];
-    if (axes[f] == 0)
-      node.options.fields.push_back({field.name, field.path});
-    else
-      node.options.broadcast.push_back({field.name, field.path, axes[f]});
-  }
-  node.options.patterns = std::ranges::none_of(node.options.fields, &has_star);
-  node.options.companion_files = data.companion_files();
-  for (auto& [text, paths] : node.options.companion_files) std::ranges::transform(paths, paths.begin(), absolute);
-  return node;
 }
 
 }  // namespace
@@ -135,73 +106,6 @@ void Dataset::Impl::put_server(IdleServer server) {
   if (idle.empty()) idle.push_back(std::move(server));  // one is kept warm; memory for more is not worth it
 }
 
-namespace {
-
-/// Collects what is to be known of files while they are opened.
-class NotesOfFiles {
- public:
-  void add(const Attributes& attributes, const SourceFile& file) {
-    of_files_.add(attributes, file.path);
-    of_arrays_.resize(file.arrays.size());
-    for (std::size_t a = 0; a < file.arrays.size(); ++a) {
-      const ArrayInfo& info = file.arrays[a]->info();
-      of_arrays_[a].first = info.path;
-      of_arrays_[a].second.add(info.attributes, file.path);
-      if (!info.notice.empty() && noticed_++ == 0) notice_ = fmt::format("{}: {}", file.path, info.notice);
-    }
-  }
-  std::shared_ptr<const FileNotes> take() {
-    FileNotes notes{of_files_.result(), {}};
-    if (noticed_ > 1) notice_ += fmt::format(" (the first of {} such arrays)", noticed_);
-    if (noticed_ > 0) notes.notices.push_back(std::move(notice_));
-    for (const auto& [path, common] : of_arrays_)
-      if (!common.warning().empty())
-        notes.notices.push_back(fmt::format("{}: files differ in what its values mean: {}", path, common.warning()));
-    return std::make_shared<const FileNotes>(std::move(notes));
-  }
-
- private:
-  CommonAttributes of_files_;
-  std::vector<std::pair<std::string, CommonAttributes>> of_arrays_;
-  std::string notice_;
-  std::size_t noticed_ = 0;
-};
-
-}  // namespace
-
-Result<std::shared_ptr<Dataset::Impl>> open_dataset(const std::vector<std::string>& paths, const OpenOptions& options,
-                                                    ListsAs lists_as) {
-  HEADRACE_ASSIGN(const std::vector<std::string> files, expand_paths(paths));
-  auto source = std::make_shared<Source>();
-  FileLists lists(files, options.companion_files, IndexStore::of_user());
-  HEADRACE_ASSIGN(FieldPlan plan, plan_fields(lists, options));
-  if (lists_as == ListsAs::kSamples && has_lists(plan)) return open_list_samples(paths, options, plan).impl();
-  NotesOfFiles notes;
-  for (std::size_t i = 0; i < files.size(); ++i) {
-    HEADRACE_ASSIGN(SourceFile file, open_source_file(lists, i, plan));
-    HEADRACE_ASSIGN(const FormatReader* const reader, lists.open(0, i));  // as it was
-    notes.add(reader->attributes(), file);
-    source->files.push_back(std::move(file));
-    if (options.progress && !options.progress(i + 1, files.size()))
-      return Error(ErrorCode::kCancelled, fmt::format("stopped after {} of {} files", i + 1, files.size()));
-  }
-  lists.save();
-  const std::vector<std::uint32_t> axes = broadcast_axes(plan);
-  source->left_out = std::move(plan.left_out);
-  source->notes = notes.take();
-  source->set_columns(std::move(plan.columns));
-  source->places = std::move(plan.places);
-  auto impl = Dataset::Impl::make(std::move(source));
-  impl->node = node_of(files_node(Dataset(impl), axes, options));
-  if (impl->rows == 0 && lists_as == ListsAs::kSamples)  // lists may all be empty
-    return Error(ErrorCode::kInvalidArgument, files.size() == 1 ? "the fields have 0 rows" : "no file has any rows")
-        .with_file(files[0])
-        .with_hint("Run: headrace inspect " + files[0]);
-  if (impl->blocks->num_blocks() >= (std::uint64_t{1} << 32))
-    return Error(ErrorCode::kUnsupported, fmt::format("{} blocks are more than 2^32", impl->blocks->num_blocks()));
-  return impl;
-}
-
 Dataset::Dataset(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
 std::uint64_t Dataset::size() const {
   return impl_->rows;
@@ -287,14 +191,6 @@ std::uint64_t Dataset::block_end(std::uint64_t row) const {
   const BlockTable& blocks = *impl_->blocks;
   const std::uint64_t block = blocks.find(row).block;
   return blocks.first_row(block) + blocks.block_rows(block);
-}
-
-Dataset open(const std::vector<std::string>& paths, OpenOptions options) {
-  if (auto samples = open_samples(paths, options)) return *samples;
-  return Dataset(open_dataset(paths, options).value());
-}
-Dataset open(const std::string& path_or_glob, OpenOptions options) {
-  return open(std::vector<std::string>{path_or_glob}, std::move(options));
 }
 
 }  // namespace headrace

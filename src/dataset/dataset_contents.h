@@ -62,14 +62,4 @@ struct Dataset::Impl {
   void put_server(IdleServer server);
 };
 
-/// What columns of lists become.
-enum class ListsAs : std::uint8_t {
-  kSamples,  ///< A row of the file is a sample, and its lists are ragged fields.
-  kValues,   ///< Rows are the values of all lists, one after the other.
-};
-
-/// Open files and resolve fields. Errors as headrace::open; throws those of open_list_samples().
-Result<std::shared_ptr<Dataset::Impl>> open_dataset(const std::vector<std::string>& paths, const OpenOptions& options,
-                                                    ListsAs lists = ListsAs::kSamples);
-
 }  // namespace headrace

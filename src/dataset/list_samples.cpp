@@ -3,14 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <utility>
 
 #include "base/number_text.h"
 #include "dataset/dataset_contents.h"
 #include "dataset/file_lists.h"
-#include "dataset/open_samples.h"
+#include "dataset/open_rows.h"
+#include "dataset/paths.h"
 #include "dataset/refuse.h"
+#include "dataset/sample_parts.h"
 #include "dataset/span_samples.h"
 #include "dataset/verbs/verb_options.h"
 
@@ -64,14 +65,11 @@ std::vector<std::uint32_t> lengths_of(const SourceFile& file) {
 
 }  // namespace
 
-Dataset open_list_samples(const std::vector<std::string>& paths, const OpenOptions& options, const FieldPlan& plan) {
+Dataset open_list_samples(const std::vector<std::string>& files, const OpenOptions& options, const FieldPlan& plan) {
   check_files(plan);
-  OpenOptions of_values = options, of_rows = options;
+  OpenOptions of_values = options;
   of_values.fields = fields_of(plan, true);
-  of_rows.fields = fields_of(plan, false);
-  if (options.progress)
-    of_rows.progress = [&](std::size_t, std::size_t files) { return options.progress(files, files); };
-  const Dataset values(open_dataset(paths, of_values, ListsAs::kValues).value());
+  const Dataset values = open_rows(plan_files(files, of_values).value(), of_values).value();
   SpanList list;
   std::vector<std::uint64_t> starts{0};
   const Source& source = values.impl()->rows_for("lists");
@@ -80,24 +78,29 @@ Dataset open_list_samples(const std::vector<std::string>& paths, const OpenOptio
     list.file_ends.push_back(starts.size() - 1);
   }
   list.starts = std::make_shared<const std::vector<std::uint64_t>>(std::move(starts));
-  std::optional<Dataset> beside;
-  of_rows.targets = std::exchange(of_rows.fields, {});
-  if (!of_rows.targets.empty()) beside = open_targets(paths, of_rows);
   if (source.notes && !source.notes->notices.empty()) list.notice = source.notes->notices[0];
   FilesNode node;
   node.options.nulls = options.nulls;
-  for (const FileEntry& file : values.files()) node.paths.push_back(std::filesystem::absolute(file.path).string());
-  for (const std::vector<FieldChoice>* const fields : {&of_values.fields, &of_rows.targets})
-    node.options.fields.insert(node.options.fields.end(), fields->begin(), fields->end());
-  node.options.patterns = std::ranges::none_of(node.options.fields, &has_star);
   node.options.companion_files = options.companion_files;
-  if (beside)
-    for (auto& [text, files] : beside->companion_files()) node.options.companion_files[text] = files;
-  for (const FieldChoice& field : of_rows.targets)  // where all of these are of the same others
-    if (const auto divided = divide_path(field.path); divided && !node.options.companion_files.contains(divided->first))
-      for (const FileEntry& file : beside->files()) node.options.companion_files[divided->first].push_back(file.path);
-  for (auto& [text, files] : node.options.companion_files)
-    for (std::string& file : files) file = std::filesystem::absolute(file).string();
+  node.options.fields = of_values.fields;
+  for (const FileEntry& file : values.files()) node.paths.push_back(file.path);
+  std::optional<Dataset> beside;
+  if (const std::vector<FieldChoice> fields = fields_of(plan, false); !fields.empty()) {
+    PartOfSamples part = targets_at(files, options, fields);
+    if (options.progress)
+      part.options.progress = [&](std::size_t, std::size_t all) { return options.progress(all, all); };
+    beside = open_beside(part.paths, part.options, kOneTarget).value();
+    for (auto& [text, paths] : beside->companion_files()) node.options.companion_files[text] = paths;
+    for (const FieldChoice& field : fields) {  // where all of these are of the same others
+      node.options.fields.push_back(field);
+      const auto divided = divide_path(field.path);
+      if (divided && !node.options.companion_files.contains(divided->first))
+        for (const FileEntry& file : beside->files()) node.options.companion_files[divided->first].push_back(file.path);
+    }
+  }
+  node.options.patterns = std::ranges::none_of(node.options.fields, &has_star);
+  node.paths = absolute_paths(node.paths);
+  for (auto& [text, paths] : node.options.companion_files) paths = absolute_paths(paths);
   auto rows = std::make_shared<Source>(source);
   rows->left_out = plan.left_out;
   return Dataset(make_span_samples(std::move(rows), std::move(list), beside, node_of(std::move(node))));

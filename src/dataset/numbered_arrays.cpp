@@ -13,6 +13,7 @@
 #include "dataset/open_source_file.h"
 #include "dataset/paths.h"
 #include "dataset/refuse.h"
+#include "dataset/sample_parts.h"
 #include "dataset/span_samples.h"
 #include "dataset/verbs/verb_options.h"
 
@@ -85,7 +86,7 @@ std::vector<std::string> names_in(const FormatReader& file, const std::vector<Pa
 
 FilesNode files_node(const std::vector<std::string>& files, const OpenOptions& options) {
   FilesNode node;
-  for (const std::string& file : files) node.paths.push_back(std::filesystem::absolute(file).string());
+  node.paths = absolute_paths(files);
   node.options.fields = options.fields;
   for (FieldChoice target : options.targets) {
     if (const auto divided = divide_path(target.path))
@@ -103,10 +104,9 @@ bool has_numbered_arrays(const OpenOptions& options) {
          });
 }
 
-Dataset open_numbered_arrays(const std::vector<std::string>& paths, const OpenOptions& options,
-                             const std::optional<Dataset>& targets) {
+Dataset open_numbered_arrays(const std::vector<std::string>& files, const OpenOptions& options) {
   const std::vector<PathPattern> patterns = patterns_of(options);
-  const std::vector<std::string> files = expand_paths(paths).value();
+  const std::optional<Dataset> targets = open_targets(files, options);
   FileLists lists(files, {}, IndexStore::of_user());
   OpenOptions of_first;
   FieldPlan plan;

@@ -3,7 +3,6 @@
 
 #include <headrace/dataset/dataset.h>
 
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,7 +15,6 @@ bool has_numbered_arrays(const OpenOptions& options);
 /// file after file, in the natural order of the names. Throws what open() throws; kInvalidArgument: fields without a
 /// "*" or with several, arrays of one sample that differ in rows; kFieldMissing, which names the sample: it has not all
 /// fields; kUnsupported: other files' arrays.
-Dataset open_numbered_arrays(const std::vector<std::string>& paths, const OpenOptions& options,
-                             const std::optional<Dataset>& targets);
+Dataset open_numbered_arrays(const std::vector<std::string>& files, const OpenOptions& options);
 
 }  // namespace headrace

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <filesystem>
 #include <optional>
 #include <set>
 #include <unordered_map>
@@ -244,6 +245,12 @@ Status expand_one(const std::string& written, std::vector<std::string>& out) {
 }
 
 }  // namespace
+
+std::vector<std::string> absolute_paths(const std::vector<std::string>& paths) {
+  std::vector<std::string> absolute;
+  for (const std::string& path : paths) absolute.push_back(std::filesystem::absolute(path).string());
+  return absolute;
+}
 
 std::string expand_home(const std::string& path) {
   if (!path.starts_with('~')) return path;

@@ -24,6 +24,9 @@ Result<std::vector<std::string>> expand_paths(const std::vector<std::string>& pa
 /// Return a path with the home directory that "~" or "~user" at its begin means; as it is where there is none.
 std::string expand_home(const std::string& path);
 
+/// Return paths that mean the same in any folder.
+std::vector<std::string> absolute_paths(const std::vector<std::string>& paths);
+
 /// True if `a` comes before `b`: runs of digits compare as numbers, "/" before anything else.
 bool natural_less(std::string_view a, std::string_view b);
 
