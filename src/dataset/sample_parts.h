@@ -24,8 +24,8 @@ struct PartOfSamples {
 std::vector<std::string> files_meant(const OpenOptions& options, const std::string& files);
 /// Return the files that all fields are of, "FILES::PATH" each; nullopt: there are none.
 std::optional<std::string> others_of(const std::vector<FieldChoice>& fields);
-/// Return fields with one row for each sample: of their own files where all are of the same others. \param files  Of the
-/// samples.
+/// Return fields with one row for each sample: of their own files where all are of the same others. \param files  Of
+/// the samples.
 PartOfSamples targets_at(const std::vector<std::string>& files, const OpenOptions& options,
                          const std::vector<FieldChoice>& fields);
 /// Return the field that a path names, of the samples' files or of those before "::".
