@@ -63,7 +63,7 @@ void LoaderArguments::add_to(CLI::App& app) {
     if (name == "batch_size") help += fmt::format(" (default {})", kBatchSize);
     if (option.type == &value_type<bool>)
       app.add_flag_function(
-          flag_of(name), [this, name](std::int64_t) { given[name] = "true"; }, help);
+          flag_of(name), [this, name](std::int64_t times) { given[name] = times > 0 ? "true" : "false"; }, help);
     else
       app.add_option_function<std::string>(
           flag_of(name), [this, name](const std::string& text) { given[name] = text; }, help);
@@ -114,6 +114,12 @@ RunConfig LoaderArguments::config() const {
     settings.group_by.clear();
     if (!given.contains("group_by")) settings.max_items = settings.max_groups = 0;
   }
+  // What is given goes before what excludes it.
+  if (given.contains("group_by") || given.contains("drop_last") || given.contains("tail"))
+    settings.tail.reset(), settings.drop_last = false;
+  if (given.contains("group_by") || exact || shuffle == false) settings.shuffle_buffer = {};
+  if (given.contains("layout")) settings.options.fill = 0;
+  if (given.contains("cache") && given.at("cache") == "none") settings.options.share = Share::kNothing;
   for (const auto& [name, text] : given) {
     const Member& option = *spec<LoaderSettings>().find(name);
     const At at{nullptr, flag_of(name)};

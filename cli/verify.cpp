@@ -1,5 +1,6 @@
 #include <headrace/tools/tools.h>
 
+#include <algorithm>
 #include <memory>
 
 #include "exit_status.h"
@@ -26,12 +27,15 @@ Verb add_verify(CLI::App& program) {
   app->add_flag("--quiet", options->quiet, "Show no progress line");
   app->footer(
       "Examples:\n  headrace verify 'train_*.h5'\n  headrace verify jets_07.h5 --threads 8 || echo \"status $?\"");
-  return {app, &options->json, [options] {
-            if (options->files.size() == 1 && is_run_file(options->files[0]))
-              options->files = files_of_run(load_run(options->files[0]));
-            ProgressLine line("verifying", ProgressLine::Unit::kBytes, !options->quiet);
-            return show_result(verify(options->files, options->threads, line.callback()), options->json);
-          }};
+  return {
+      app, &options->json, [options] {
+        if (options->files.size() == 1 && is_run_file(options->files[0]))
+          options->files = files_of_run(load_run(options->files[0]));
+        else if (const auto run = std::ranges::find_if(options->files, &is_run_file); run != options->files.end())
+          throw Error(ErrorCode::kInvalidArgument, "give one run file, or data files, but not both").with_file(*run);
+        ProgressLine line("verifying", ProgressLine::Unit::kBytes, !options->quiet);
+        return show_result(verify(options->files, options->threads, line.callback()), options->json);
+      }};
 }
 
 }  // namespace headrace::cli

@@ -29,7 +29,8 @@ Value of_object(nb::handle object, int depth) {
   if (nb::isinstance<nb::bool_>(object)) return {nb::cast<bool>(object)};
   if (nb::isinstance<nb::str>(object)) return {from_python(nb::borrow<nb::str>(object))};
   if (nb::isinstance<nb::bytes>(object)) return {from_python(nb::borrow<nb::bytes>(object))};
-  if (nb::hasattr(object, "_as_value")) return of_object(object.attr("_as_value")(), depth + 1);  // of our own classes
+  if (PyType_Check(object.ptr()) == 0 && nb::hasattr(object, "_as_value"))
+    return of_object(object.attr("_as_value")(), depth + 1);  // of our own classes
   if (nb::hasattr(object, "__fspath__"))
     return of_object(nb::module_::import_("os").attr("fsencode")(object), depth + 1);
   if (nb::isinstance<nb::dict>(object)) {

@@ -61,7 +61,7 @@ class Loader:
     Raises:
         InvalidArgumentError: An argument is wrong, or arguments contradict each other (a ValueError).
         UnknownArgumentError: An argument is another loader's; the text says what replaces it (a TypeError too).
-        UnsupportedError: A feature of a later version, or a dtype that the framework does not have.
+        UnsupportedError: What does not exist yet, torch where there is none, or a dtype that it does not have.
         OutOfBudgetError: ``memory`` is too small; the text names the smallest that would do.
     """
 

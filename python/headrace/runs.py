@@ -66,16 +66,22 @@ def with_sizes(words: Mapping[str, Any], loader: Mapping[str, Any]) -> dict[str,
         replaced.update(("drop_last", "tail"))
     if not given.isdisjoint(("sampler", "batch_sampler")):
         replaced.update(("shuffle", "shuffle_buffer"))
-    if "shuffle" in given and loader["shuffle"] not in (True, "block"):
+    if "group_by" in given or ("shuffle" in given and loader["shuffle"] not in (True, "block")):
         replaced.add("shuffle_buffer")
+    if "layout" in given:
+        replaced.add("fill")
+    if loader.get("cache") == "none":
+        replaced.add("share")
+    if "batch_sampler" in given:
+        replaced.update(("rank", "world_size"))
     return {**{name: value for name, value in words.items() if name not in replaced}, **loader}
 
 
 def run_file(source: Any) -> Path | None:
     """Return the path of a run file, if that is what is given."""
-    if not isinstance(source, (str, os.PathLike)):
+    if not isinstance(source, (str, bytes, os.PathLike)):
         return None
-    path = Path(os.fspath(source)).expanduser()
+    path = Path(os.fsdecode(source)).expanduser()
     return path if path.suffix in (".yaml", ".yml") else None
 
 
@@ -150,7 +156,12 @@ def files_of(name: str, source: Source) -> list[bytes]:
     if isinstance(source, Dataset):
         return source._native.tree_files() or [os.fsencode(file.path) for file in source.files]
     run = run_file(source)
-    return path_list(source, name) if run is None else _headrace.files_of_run(path_bytes(run))
+    if run is not None:
+        return _headrace.files_of_run(path_bytes(run))
+    paths = path_list(source, name)
+    if any(run_file(path) for path in paths):
+        raise invalid("give one run file, or data files, but not both", "A run file names its data files.")
+    return paths
 
 
 def _no_fields(source: Any, run: Path | None, fields: Fields) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -74,6 +76,26 @@ INVALID: list[dict[str, Any]] = [
     {"timeout": float("nan")},
     {"timeout": float("inf")},
 ]
+
+
+def test_words_of_several_kinds(jets, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for cache in ("~/kept", Path("~/kept")):
+        assert hr.Loader(jets.open(), 50, cache=cache)._options["cache"] == str(tmp_path / "kept")
+    hr.cache_build(jets.paths[0], "~/built")
+    assert (tmp_path / "built").is_dir()
+    assert hr.check_memory(jets.open(), batch_size=50, device=None).to_dict()
+    names = inspect.signature(hr.Loader).parameters.keys() - {"dataset", "batch_size"}
+    assert len(hr.Loader(jets.open(), 50, **dict.fromkeys(names))) > 0
+    for options in ({"shuffle": True, "shuffle_buffer": hr.ShuffleShape}, {"cache": ""}, {"cache": "\ud800"}):
+        with pytest.raises(hr.InvalidArgumentError, match=f"{next(reversed(options))} must be"):
+            hr.Loader(jets.open(), 50, **options)
+    with pytest.raises(hr.InvalidArgumentError, match=r"batch must be .*For batches of so many samples give batch_size"):
+        hr.Loader(jets.open(), batch=hr.ByTokens)
+    with pytest.raises(hr.InvalidArgumentError, match="group_by is missing"):
+        hr.Loader(jets.open(), 8, sampler=[1, 2], max_items=3)
+    with pytest.raises(hr.InvalidArgumentError, match="groups are shuffled whole"):
+        hr.Loader(jets.open(), group_by="file", shuffle_buffer="1KiB")
 
 
 @pytest.mark.parametrize("options", INVALID, ids=str)

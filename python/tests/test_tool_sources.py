@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -90,6 +91,36 @@ def test_what_no_run_file_says_is_named(jets, tmp_path: Path) -> None:
     with pytest.raises(hr.InvalidArgumentError, match="a sampler of its own"):
         hr.save_run(hr.Loader(data, 8, sampler=[1, 2, 3]), tmp_path / "run.yaml")
     assert not (tmp_path / "run.yaml").exists()
+
+
+def test_a_run_file_among_files_is_refused(sources: dict[str, Any], jets) -> None:
+    for call in (hr.verify, hr.inspect):
+        with pytest.raises(hr.InvalidArgumentError, match="one run file, or data files, but not both"):
+            call([sources["its name"], *jets.paths])
+    done = subprocess.run([program(), "verify", sources["its name"], jets.paths[0]], capture_output=True, text=True)
+    assert done.returncode == 2
+    assert "one run file, or data files, but not both" in done.stderr
+    assert hr.verify(str(sources["its name"]).encode()).to_dict()["files"] == len(jets.paths)  # type: ignore[arg-type]
+
+
+def test_flags_go_before_what_they_exclude_in_a_run_file(sources: dict[str, Any], jets, tmp_path: Path) -> None:
+    run = tmp_path / "mixed.yaml"
+    run.write_text(
+        f"data: {{files: '{jets.glob}'}}\n"
+        "loader: {batch_size: 32, shuffle: true, shuffle_buffer: 1MiB, tail: pad, provenance: true}\n"
+    )
+
+    def batch(*flags: str, **words: Any) -> Any:
+        line = [program(), "replay", str(run), "--epoch", "0", "--step", "1", "--json", *flags]
+        done = subprocess.run(line, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        assert json.loads(done.stdout)["samples"] == hr.replay(run, epoch=0, step=1, **words).to_dict()["samples"]
+
+    batch("--no-shuffle", shuffle=False)
+    batch("--exact", shuffle="exact")
+    batch("--drop-last", drop_last=True)
+    batch("--provenance=false", provenance=False)
+    batch("--group-by", "file", "--max-items", "40", group_by="file", max_items=40)
 
 
 def test_commands_take_every_data_set(jets, tmp_path: Path) -> None:

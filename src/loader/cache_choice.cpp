@@ -12,8 +12,6 @@ CacheChoice CacheChoice::parse(const std::string& text) {
   if (text == "none") return {kNone, {}};
   if (text == "ram") return {kRam, {}};
   std::error_code ec;
-  if (text.find('\0') != std::string::npos)
-    throw Error(ErrorCode::kInvalidArgument, "a path ends at its first zero byte, and there is one in it");
   if (text.empty() || (text.find('/') == std::string::npos && !std::filesystem::is_directory(text, ec)))
     throw Error(ErrorCode::kInvalidArgument, fmt::format("'{}' is none of auto, none and ram, and no directory", text))
         .with_hint(fmt::format("To make a directory of that name, write ./{}.", text));

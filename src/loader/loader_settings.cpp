@@ -55,6 +55,7 @@ Spec make_list() {
            .code_only(),
        member<&S::by_tokens, AsBudget>(
            "batch", "Batches of as many samples as a budget of rows holds, for ragged samples, instead of batch_size")
+           .cure("For batches of so many samples give batch_size=.")
            .detail("See ByTokens."),
        member<&S::group_by, AsName>(
            "group_by",
@@ -187,6 +188,9 @@ bool lists_batches(const LoaderSettings& s) {
 Status settle_batch(LoaderSettings& s) {
   const bool sizes = s.batch_size != 0 || s.global_batch_size != 0, lists = lists_batches(s);
   const bool groups = !s.group_by.empty() || s.max_items != 0 || s.max_groups != 0;
+  if (groups && s.group_by.empty())
+    return refuse("max_items and max_groups bound batches of whole groups: group_by is missing",
+                  "Give group_by=\"file\", or a field whose value is one in a group.");
   if (s.drop_last && s.tail && *s.tail != Tail::kDrop)
     return refuse("drop_last and tail contradict each other", "Give one of them.");
   if ((groups || lists) && (s.tail || s.drop_last))
@@ -198,7 +202,7 @@ Status settle_batch(LoaderSettings& s) {
         "a token budget sets the number of samples of a batch, and so do batch_size, global_batch_size, group_by and "
         "a batch_sampler",
         "Give one of them; max_samples= of the budget bounds the samples of a batch.");
-  if (groups && sizes && !s.group_by.empty())
+  if (groups && sizes)
     return refuse("group_by and batch_size exclude each other: group_by makes batches of whole groups",
                   "Leave batch_size out; max_items= bounds the samples of a batch, max_groups= its groups.");
   if (lists && sizes)
@@ -221,7 +225,10 @@ Status settle_batch(LoaderSettings& s) {
 }
 
 Status settle_order(LoaderSettings& s) {
-  if (s.sampler_order && std::holds_alternative<Groups>(s.options.batch))
+  const bool groups = std::holds_alternative<Groups>(s.options.batch);
+  if (groups && s.shuffle_buffer != ShuffleShape{})
+    return refuse("shuffle_buffer= shapes the block shuffle; groups are shuffled whole", "Leave it out.");
+  if (s.sampler_order && groups)
     return refuse("group_by and a sampler exclude each other: both decide the order", "Give one of them.");
   if (s.sampler_order && s.shuffle != ShuffleWord::kNone)
     return refuse("shuffle and a sampler exclude each other: both decide the order", "Give one of them.");
@@ -246,7 +253,7 @@ Status settle(LoaderSettings& settings) {
   if (settings.device != "cpu" && settings.framework != "torch")
     return refuse(
         fmt::format("device={} takes tensors of torch, and framework is {}", settings.device, settings.framework),
-        "Give framework=\"torch\" with it. JAX: headrace.jax copies to JAX's devices.");
+        "Give framework=\"torch\" with it. JAX: headrace.jax.Loader copies to JAX's devices.");
   HEADRACE_TRY(settle_batch(settings));
   HEADRACE_TRY(settle_order(settings));
   if (options.cache.mode == CacheChoice::kDirectory) options.share = Share::kNothing;  // it is shared as it is

@@ -120,7 +120,7 @@ void ValueCodec<ShuffleShape>::unpack(PackedReader& in, const Bounds&, ShuffleSh
 
 Status ValueCodec<CacheChoice>::read(const Value& value, const At& at, const Bounds& bounds, CacheChoice& to) {
   const std::string* const text = value.text();
-  if (!text) return unexpected(value, at, words(bounds));
+  if (!text || text->empty() || text->find('\0') != std::string::npos) return unexpected(value, at, words(bounds));
   try {
     to = CacheChoice::parse(text->find('/') == std::string::npos ? *text : beside(at.read_context().run_file, *text));
   } catch (const Error& error) {

@@ -77,7 +77,7 @@ class JetClassLightningDataModule(DataModule):
         predict_files: Files for ``predict()``. Default: ``test_files``.
         others: Further arguments of :class:`DataModule`, with their defaults there: ``batch_format``, ``cache``,
             ``column_fn``, ``device``, ``drop_last``, ``eval_batch_size``, ``eval_group_by``, ``max_groups``,
-            ``max_items``, ``memory``, ``provenance``, ``sampler``, ``seed``, ``share``, ``shuffle``,
+            ``max_items``, ``memory``, ``on_error``, ``provenance``, ``sampler``, ``seed``, ``share``, ``shuffle``,
             ``shuffle_buffer``, ``tail``, ``threads``, ``timeout``, ``transforms``.
 
     Raises:

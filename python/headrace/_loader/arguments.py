@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import inspect
+import os
 import re
 import textwrap
 from collections.abc import Callable, Mapping
@@ -13,6 +14,8 @@ from functools import wraps
 from typing import Any, TypeVar
 
 from headrace import _headrace
+from headrace._loader.by_tokens import ByTokens
+from headrace._loader.options import ShuffleShape
 from headrace._support.knobs import refuse_unknown
 
 C = TypeVar("C", bound=type)
@@ -49,6 +52,8 @@ def takes_options(function: str, knobs: Mapping[str, Mapping[str, str]]) -> Call
             init(self, *args, **{name: v for name, v in given.items() if v is not None or name not in names})
 
         call.__signature__ = signature  # type: ignore[attr-defined]
+        types = {name: hint for name, hint in init.__annotations__.items() if name != "options"}
+        call.__annotations__ = {**types, **{option["name"]: _type(option) for option in taken}}
         if "__new__" in vars(cls):  # of which inspect tells first
             vars(cls)["__new__"].__func__.__signature__ = signature
         type.__setattr__(cls, "__init__", call)
@@ -61,6 +66,12 @@ def takes_options(function: str, knobs: Mapping[str, Mapping[str, str]]) -> Call
 def _parameter(option: Mapping[str, Any]) -> inspect.Parameter:
     kind = inspect.Parameter.KEYWORD_ONLY
     return inspect.Parameter(option["name"], kind, default=option["default"], annotation=option["annotation"])
+
+
+def _type(option: Mapping[str, Any]) -> Any:
+    """Return an annotation as the type that it names, for programs that ask for types of arguments."""
+    known = {"Any": Any, "os": os, "ByTokens": ByTokens, "ShuffleShape": ShuffleShape}
+    return eval(option["annotation"], known)
 
 
 def _described(option: Mapping[str, Any]) -> str:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import importlib
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from headrace import _headrace
-from headrace._support.checks import invalid, path_bytes, unsupported, whole_number
+from headrace._support.checks import engine_text, invalid, path_bytes, unsupported, whole_number
 from headrace.samplers import Balanced, Listing, LookAhead, Weighted
 
 
@@ -44,6 +45,8 @@ class ShuffleShape:
         return str(self)
 
 
+#: How torch writes devices; what is written otherwise is some object that stands for one.
+_DEVICE = re.compile(r"[a-z]+(:\d+)?")
 #: Options of the engine's loader by the names of its list; None is not given.
 Words = dict[str, bool | int | float | str | bytes | None]
 
@@ -86,8 +89,8 @@ def resolve(given: Mapping[str, Any], order: Any = None) -> Words:
         InvalidArgumentError: An argument is out of range, or two contradict each other.
         UnsupportedError: torch is asked for, and cannot be imported.
     """
-    device = given.get("device", "cpu")
-    name = device if isinstance(device, str) else "cpu" if str(device) == "cpu" else "device"
+    device = "cpu" if given.get("device") is None else given["device"]
+    name = str(device) if isinstance(device, str) or _DEVICE.fullmatch(str(device)) else "device"
     lists_batches = isinstance(order, Listing)
     kind = None if order is None else "batch_sampler" if lists_batches else "sampler"
     # The engine's list and rules say what a value may be and what contradicts what, as for run files and in C++.
@@ -106,9 +109,11 @@ def resolve(given: Mapping[str, Any], order: Any = None) -> Words:
 
 def _cache(cache: Any) -> Any:
     """Return a directory so that it cannot be taken for one of the words, as the operating system's bytes."""
-    if isinstance(cache, os.PathLike):
-        cache = os.path.join(os.curdir, cache)  # noqa: PTH118 (a Path drops the dot)
-    return path_bytes(cache, "cache") if isinstance(cache, str) and os.sep in cache else cache
+    if isinstance(cache, os.PathLike):  # a Path drops the dot
+        cache = os.path.join(os.curdir, os.path.expanduser(os.fsdecode(cache)))  # noqa: PTH111, PTH118
+    if not isinstance(cache, str):
+        return cache
+    return path_bytes(cache, "cache") if os.sep in cache else engine_text("cache", cache)
 
 
 def delivery_to(device: Any) -> Any:
