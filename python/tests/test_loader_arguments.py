@@ -90,7 +90,9 @@ def test_words_of_several_kinds(jets, tmp_path: Path, monkeypatch: pytest.Monkey
     for options in ({"shuffle": True, "shuffle_buffer": hr.ShuffleShape}, {"cache": ""}, {"cache": "\ud800"}):
         with pytest.raises(hr.InvalidArgumentError, match=f"{next(reversed(options))} must be"):
             hr.Loader(jets.open(), 50, **options)
-    with pytest.raises(hr.InvalidArgumentError, match=r"batch must be .*For batches of so many samples give batch_size"):
+    with pytest.raises(
+        hr.InvalidArgumentError, match=r"batch must be .*For batches of so many samples give batch_size"
+    ):
         hr.Loader(jets.open(), batch=hr.ByTokens)
     with pytest.raises(hr.InvalidArgumentError, match="group_by is missing"):
         hr.Loader(jets.open(), 8, sampler=[1, 2], max_items=3)
