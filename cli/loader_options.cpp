@@ -107,19 +107,12 @@ RunConfig LoaderArguments::config() const {
   }
   if (!fields.empty() || sample_axes != 0 || !broadcast.empty()) run.data = with_choices(*run.data);
   LoaderSettings settings = loader_settings(run);
-  if (given.contains("batch_size") || given.contains("global_batch_size") || given.contains("group_by") ||
-      given.contains("batch")) {  // what says how large batches are is said by one of the two
-    settings.batch_size = settings.global_batch_size = 0;
-    settings.by_tokens.reset();
-    settings.group_by.clear();
-    if (!given.contains("group_by")) settings.max_items = settings.max_groups = 0;
-  }
-  // What is given goes before what excludes it.
-  if (given.contains("group_by") || given.contains("drop_last") || given.contains("tail"))
-    settings.tail.reset(), settings.drop_last = false;
-  if (given.contains("group_by") || exact || shuffle == false) settings.shuffle_buffer = {};
-  if (given.contains("layout")) settings.options.fill = 0;
-  if (given.contains("cache") && given.at("cache") == "none") settings.options.share = Share::kNothing;
+  ValueMap over;  // given goes before what excludes it
+  for (const auto& [name, text] : given) over.push_back({name, {text, true}, 0});
+  if (exact || shuffle)
+    over.push_back({"shuffle", {std::string(exact ? "exact" : *shuffle ? "true" : "false"), true}, 0});
+  for (const std::string_view name : options_replaced_by(over))
+    spec<LoaderSettings>().reset(*spec<LoaderSettings>().find(name), &settings);
   for (const auto& [name, text] : given) {
     const Member& option = *spec<LoaderSettings>().find(name);
     const At at{nullptr, flag_of(name)};

@@ -1,12 +1,14 @@
 // Loader and its iterator.
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/set.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
 
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -259,6 +261,15 @@ void register_loader(nb::module_& m) {
       nb::sig("def check_options(words: dict[str, typing.Any], order: str | None) -> dict[str, typing.Any]"),
       "Check options of Loader against each other, and return them as they were understood; order: None, 'sampler' or "
       "'batch_sampler'.");
+  m.def(
+      "options_replaced_by",
+      [](const nb::dict& given) {
+        std::set<std::string> names;
+        for (const std::string_view name : options_replaced_by(*value_of_words(given).map())) names.emplace(name);
+        return names;
+      },
+      nb::arg("given"), nb::sig("def options_replaced_by(given: dict[str, typing.Any]) -> set[str]"),
+      "Return the names of options of a run that give way where others are given over them.");
   m.def("close_all_loaders", &LoaderHandle::close_all, "Close every loader that is alive.");
 }
 

@@ -53,6 +53,8 @@ class Loader:
     epoch and stop in :meth:`close`, or when nothing refers to the loader and its iterators; they never take the GIL.
     Taking a batch that is ready does not release the GIL; waiting for one does, and Ctrl-C ends the wait.
 
+    An argument that is None is as left out.
+
     Args:
         dataset: A data set, or paths to open with all their fields (see :func:`headrace.open`).
         batch_size: Samples per batch, on each rank; or give ``global_batch_size``.

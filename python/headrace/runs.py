@@ -22,7 +22,6 @@ from headrace.opening import open
 Source = Loader | Dataset | Paths
 
 #: What says how many samples a batch has: one of these.
-_SIZES = ("batch_size", "global_batch_size", "batch", "group_by", "batch_sampler")
 _DEFAULTS: Mapping[str, Any] = MappingProxyType({"batch_size": 512, "shuffle": True})
 
 
@@ -55,25 +54,10 @@ def _expanded(path: str | os.PathLike[str]) -> Path:
 
 
 def with_sizes(words: Mapping[str, Any], loader: Mapping[str, Any]) -> dict[str, Any]:
-    """Return arguments of Loader with others over them; order and size of batches are said by one of the two."""
-    given = {name for name, value in loader.items() if value is not None}
-    replaced: set[str] = set()
-    if not given.isdisjoint(_SIZES):
-        replaced.update(_SIZES)
-        if "group_by" not in given:
-            replaced.update(("max_items", "max_groups"))
-    if not given.isdisjoint(("group_by", "batch_sampler", "drop_last", "tail")):
-        replaced.update(("drop_last", "tail"))
-    if not given.isdisjoint(("sampler", "batch_sampler")):
-        replaced.update(("shuffle", "shuffle_buffer"))
-    if "group_by" in given or ("shuffle" in given and loader["shuffle"] not in (True, "block")):
-        replaced.add("shuffle_buffer")
-    if "layout" in given:
-        replaced.add("fill")
-    if loader.get("cache") == "none":
-        replaced.add("share")
-    if "batch_sampler" in given:
-        replaced.update(("rank", "world_size"))
+    """Return arguments of Loader with others over them; what those exclude gives way."""
+    values = {"shuffle", "cache"}  # by which it is told what gives way
+    given = {name: value if name in values else True for name, value in loader.items() if value is not None}
+    replaced = _headrace.options_replaced_by(given)
     return {**{name: value for name, value in words.items() if name not in replaced}, **loader}
 
 

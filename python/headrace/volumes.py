@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 from headrace import _headrace
 from headrace._dataset.space import channel_axes
-from headrace._support.checks import engine_text, field_choices, invalid, path_list, real_number, whole_number
+from headrace._support.checks import field_choices, invalid, path_list, real_number
 from headrace._support.knobs import OPEN_KNOBS, names_knobs
 from headrace._support.logging import logger, warn
 from headrace._support.progress import Progress, ProgressLine, chosen_progress
@@ -159,24 +159,22 @@ class Volumes:
                 class in ``balance`` that has no voxels, is named twice or is no whole number; a ``balance`` without
                 classes or with weights; an array of other voxels that ``context`` does not name.
         """
-        axes = len(self.shapes[0])
-        extents, others = _extents("shape", shape, axes), _context(context, axes)
         native = self._native.apply(
             "patches",
-            shape=extents,
+            shape=_plain(shape),
             samples_per_epoch=samples_per_epoch,
-            stride=None if stride is None else _extents("stride", stride, axes),
+            stride=_plain(stride),
             edge=edge,
             fill=fill,
             small=small,
             draws=draws,
-            balance=[name if value is None else {name: value} for name, value in _classes(balance)] or None,
-            context=[{name: box} if box else name for name, box in others] or None,
+            balance=_plain(balance),
+            context=_plain(context) or None,
         )
         for notice in native.notices():
             warn(notice)
         channels = channel_axes(self.shapes)
-        return Dataset(native, boxes={tuple(box or extents): channels for _, box in [("", extents), *others]})
+        return Dataset(native, boxes={tuple(field["shape"]): channels for field in native.fields()})
 
     def __reduce__(self) -> tuple[Any, ...]:
         arrays = {name: _absolute_path(info.path) for name, info in self.arrays.items()}
@@ -202,81 +200,8 @@ def _voxel_text(voxel: float | Sequence[float]) -> str:
     return "x".join(f"{size:.12g}" for size in numbers)
 
 
-def _classes(balance: Balance | None) -> list[tuple[str, int | None]]:
-    """Return names of arrays with the value that is a class, or None."""
-    if balance is None:
-        return []
-    form = "Such as balance=['mito', 'er'] or balance={'labels': [1, 2, 5]}."
-    given: list[tuple[Any, Any]]
-    if isinstance(balance, Mapping):
-        given = list(balance.items())
-    elif isinstance(balance, str):
-        given = [(balance, None)]
-    elif isinstance(balance, bytes) or not isinstance(balance, Iterable):
-        raise invalid(f"balance must be names of arrays, or a dict of their classes, not {balance!r}", form)
-    else:
-        given = [(name, None) for name in balance]
-    if not given:
-        raise invalid("balance names no class", "Leave it out for patches that lie anywhere.")
-    classes: list[tuple[str, int | None]] = []
-    for name, values in given:
-        classes += [(engine_text("a name in balance", name), value) for value in _values(name, values)]
-    for place, one in enumerate(classes):
-        if one in classes[:place]:
-            name, value = one
-            twice = repr(name) if value is None else f"the class {value} of {name!r}"
-            raise invalid(f"balance names {twice} twice, and all classes get as many patches", "Name it once.")
-    return classes
-
-
-def _values(array: str, values: Any) -> list[int | None]:
-    """Return the values of an array that are classes; one None: all that are neither 0 nor NaN.
-
-    Raises:
-        InvalidArgumentError: Weights, no value at all, or one that is no whole number from -2^63 to 2^64 - 1.
-    """
-    if values is None:
-        return [None]
-    what = f"balance[{array!r}]"
-    if isinstance(values, Mapping):
-        raise invalid(
-            f"{what} gives classes weights ({values!r}), and all classes get as many patches",
-            f"Name their values alone: balance={{{array!r}: {list(values)!r}}}. For other shares, make a loader for "
-            "each class, and take so many batches of each.",
-        )
-    hint = f"Such as balance={{{array!r}: [1, 2, 5]}}; None stands for all voxels that are neither 0 nor NaN."
-    one = isinstance(values, (str, bytes)) or not isinstance(values, Iterable) or getattr(values, "ndim", 1) == 0
-    several = [values] if one else list(values)
-    if not several:
-        raise invalid(f"{what} names no class", hint)
-    numbers = [int(value) if _is_whole_float(value) else value for value in several]
-    return [whole_number(f"a class in {what}", number, least=-(2**63), most=2**64 - 1, hint=hint) for number in numbers]
-
-
-def _is_whole_float(value: Any) -> bool:
-    """Return True for 2.0, which labels of floating point numbers have as a class."""
-    is_float = isinstance(value, float) or getattr(getattr(value, "dtype", None), "kind", "") == "f"
-    return is_float and float(value).is_integer()
-
-
-def _context(context: Context, axes: int) -> list[tuple[str, list[int]]]:
-    """Return names of arrays with the extents of their boxes; none: those of the patch."""
-    if isinstance(context, str):
-        return [(context, [])]
-    if not isinstance(context, Mapping):
-        return [(str(name), []) for name in context]
-    return [
-        (str(name), [] if shape is None else _extents(f"context[{name!r}]", shape, axes))
-        for name, shape in context.items()
-    ]
-
-
-def _extents(name: str, extents: Any, axes: int) -> list[int]:
-    """Return numbers along each axis, as the engine takes them; one number is for all axes."""
-    if isinstance(extents, (str, bytes, Mapping)):
-        raise invalid(f"{name} is a number for each axis, not {extents!r}", f"Such as {name}={(64,) * axes}.")
-    try:
-        numbers = list(extents)
-    except TypeError:
-        numbers = [extents] * axes
-    return [whole_number(name, number, least=1) for number in numbers]
+def _plain(given: Any) -> Any:
+    """Return what can be gone through once, or has no order, as a list; in a dict too."""
+    if isinstance(given, Mapping):
+        return {name: _plain(value) for name, value in given.items()}
+    return list(given) if isinstance(given, (Iterator, Set)) else given

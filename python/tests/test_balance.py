@@ -168,31 +168,40 @@ def test_a_run_file_says_it(tmp_path: Path, text: str) -> None:
     opened = hr.open_volume(volume.files[0], {"mito": "mito", "er": "er", "ids": "ids"})
     want = centres(hr.Loader(opened.patches(PATCH, 40, balance=balance), 4, seed=5, provenance=True))
     np.testing.assert_array_equal(centres(hr.load_run(run)), want)
+    for wrong, words in (
+        ("[mito, mito]", "'mito' twice"),
+        ("{ids: {7: 0.9}}", "no weights"),
+        ("[]", "no class is named"),
+    ):
+        run.write_text(run.read_text().replace(f"balance: {text}", f"balance: {wrong}"))
+        with pytest.raises(hr.InvalidArgumentError, match=words):
+            hr.load_run(run)
+        run.write_text(run.read_text().replace(f"balance: {wrong}", f"balance: {text}"))
 
 
 @pytest.mark.parametrize(
     ("balance", "words"),
     [
-        ({"ids": {7: 0.9, -3: 0.1}}, r"gives classes weights.*Name their values alone: balance=\{'ids': \[7, -3\]\}"),
-        ({"ids": [7, 0.5]}, r"a class in balance\['ids'\] must be a whole number, not 0.5"),
-        ({"ids": 1.5}, "must be a whole number, not 1.5"),
-        ({"ids": np.array([7.5])}, "must be a whole number, not np.float64"),
-        ({"ids": float("nan")}, "must be a whole number, not nan"),
-        ({"ids": True}, "must be a whole number, not True"),
-        ({"ids": [np.True_]}, "must be a whole number, not np.True_"),
-        ({"ids": "7"}, "must be a whole number, not '7'"),
-        ({"ids": [None]}, "must be a whole number, not None"),
-        ({"ids": []}, r"balance\['ids'\] names no class"),
-        ({"ids": 2**64}, "must be at most 18446744073709551615, not 18446744073709551616"),
+        ({"ids": {7: 0.9, -3: 0.1}}, r"balance\.ids: classes have no weights.*Name their values alone"),
+        ({"ids": [7, 0.5]}, r"balance\.ids\[1\] must be a whole number from -2\^63 to 2\^64 - 1, not 0.5"),
+        ({"ids": 1.5}, "balance.ids must be a whole number.*not 1.5"),
+        ({"ids": np.array([7.5])}, "must be a whole number.*not 7.5"),
+        ({"ids": float("nan")}, r"must be a whole number.*not \.nan"),
+        ({"ids": True}, "must be a whole number.*not true"),
+        ({"ids": [np.True_]}, "must be a whole number.*not true"),
+        ({"ids": "7"}, "must be a whole number.*not '7'"),
+        ({"ids": [None]}, "must be a whole number.*not nothing"),
+        ({"ids": []}, "balance.ids: the list is empty"),
+        ({"ids": 2**64}, "must be a whole number.*not 18446744073709551616"),
         ({"ids": [np.uint64(2**63 + 5)]}, "no voxel of the class 'ids = 9223372036854775813'"),
-        ({"ids": -(2**63) - 1}, "must be at least -9223372036854775808"),
+        ({"ids": -(2**63) - 1}, "must be a whole number.*not -9223372036854775809"),
         ({"ids": [7, 7]}, "names the class 7 of 'ids' twice"),
         (["mito", "mito"], "names 'mito' twice"),
-        ([], "balance names no class. Leave it out"),
-        ({}, "balance names no class"),
-        ([7], "a name in balance must be a str, not 7"),
-        ([("mito", 0.5)], "a name in balance must be a str"),
-        (7, "must be names of arrays, or a dict of their classes, not 7"),
+        ([], "balance: no class is named. Leave it out"),
+        ({}, "balance: no class is named"),
+        ([7], r"balance\[0\] must be a list of arrays"),
+        ([("mito", 0.5)], r"balance\[0\] must be a list of arrays"),
+        (7, "balance must be a list of arrays, or a map of arrays and the values of each, not 7"),
     ],
 )
 def test_a_class_is_a_whole_number_and_has_no_weight(tmp_path: Path, balance: Any, words: str) -> None:

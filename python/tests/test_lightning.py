@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -148,6 +149,26 @@ def test_a_state_that_was_loaded_after_closing_is_the_place(jets) -> None:
     for each in (pickle.loads(pickle.dumps(data)), data):
         assert next(iter(each.train_dataloader()))["y"].tolist() == epoch(jets, 0)[BATCH : 2 * BATCH]
         assert each.state_dict()["train"]["samples"] == 2 * BATCH
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"tail": "paad"}, "tail must be partial, drop or pad, not 'paad'. Did you mean 'pad'?"),
+        ({"seed": "a"}, "seed must be a whole number"),
+        ({"shuffle": "blok"}, "shuffle must be true, false, block or exact"),
+        ({"memory": 1.5}, "memory must be a size in bytes"),
+        ({"threads": 2.0}, "threads must be a whole number from 1 to 4096"),
+        ({"threads": 2, "num_workers": 4}, "num_workers and threads exclude each other"),
+        ({"on_error": "skip"}, "on_error must be raise"),
+        ({"tail": "pad", "drop_last": True}, "drop_last and tail contradict each other"),
+        ({"eval_batch_size": "8"}, "batch_size must be a whole number"),
+        ({"cache": "ramm"}, "'ramm' is none of auto, none and ram"),
+    ],
+)
+def test_what_is_wrong_is_said_before_the_training(jets, options: dict[str, Any], words: str) -> None:
+    with pytest.raises(hr.InvalidArgumentError, match=re.escape(words)):
+        DataModule(jets.glob, jets.glob, **{"batch_size": 8, **options})
 
 
 def test_a_state_that_is_refused_changes_nothing(jets) -> None:

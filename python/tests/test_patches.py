@@ -350,7 +350,7 @@ def test_tools(gzip: Opened) -> None:
         (PATCH, {"samples_per_epoch": 5, "stride": PATCH}, "samples_per_epoch .* and stride .* exclude each other"),
         ((10, 12), {"samples_per_epoch": 5}, "a patch of 2 numbers for volumes of 3 axes"),
         (PATCH, {"stride": (4, 4)}, "a stride of 2 numbers"),
-        ((10, 0, 4), {"samples_per_epoch": 5}, "shape must be at least 1"),
+        ((10, 0, 4), {"samples_per_epoch": 5}, "shape.1. must be a whole number of at least 1, not 0"),
         (PATCH, {"samples_per_epoch": 0}, "samples_per_epoch must be a whole number of at least 1"),
         (PATCH, {"samples_per_epoch": 5, "edge": "fill"}, "random patches lie inside"),
         (PATCH, {"stride": PATCH, "fill": 3}, "no patch reaches past it"),
@@ -361,7 +361,7 @@ def test_tools(gzip: Opened) -> None:
         ),
         (PATCH, {"stride": PATCH, "edge": "wrap"}, "edge must be shift, drop or fill"),
         (PATCH, {"stride": PATCH, "small": "fill"}, "small must be error or skip"),
-        ("64", {"samples_per_epoch": 5}, "shape is a number for each axis"),
+        ("64", {"samples_per_epoch": 5}, "shape must be a whole number of at least 1.*, not .64."),
     ],
 )
 def test_what_makes_no_sense_is_refused(gzip: Opened, shape: Any, options: dict[str, Any], text: str) -> None:

@@ -1,4 +1,4 @@
-// open(): which files, what their samples are and what opens them. Nothing that is called here calls it again.
+// open(): which files, what their samples are, and what opens them. None of those calls open().
 #include <headrace/dataset/dataset.h>
 
 #include <utility>

@@ -2,13 +2,16 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
+#include <initializer_list>
 #include <utility>
 
 #include "dataset/refuse.h"
 #include "loader/option_forms.h"
 #include "loader/option_rules.h"
 #include "loader/words.h"
+#include "order/window_steps.h"
 
 namespace headrace {
 namespace {
@@ -16,7 +19,6 @@ namespace {
 using S = LoaderSettings;
 using O = LoaderOptions;
 constexpr std::uint64_t kMostThreads = 4096;
-constexpr std::uint64_t kMostRows = std::numeric_limits<std::uint32_t>::max();
 constexpr std::array<const char*, 2> kFrameworks{"numpy", "torch"}, kBatchFormats{"dict", "tuple"};
 constexpr std::array<const char*, 1> kOnError{"raise"};
 /// On the way to a device: two are copied while the next is filled.
@@ -34,9 +36,8 @@ Spec make_list() {
                    "blocks more often where memory is short."),
        member<&S::shuffle_buffer>(
            "shuffle_buffer", "How much data the block shuffle mixes at a time; default: from the data and the batch")
-           .detail(
-               "Bytes, text such as \"1GiB\", or a shape: ShuffleShape(64, 4) or \"64x4\". The default follows from "
-               "the data and the global batch alone."),
+           .detail("Bytes, text such as \"1GiB\", or a shape: ShuffleShape(64, 4) or \"64x4\". It goes with "
+                   "shuffle=True."),
        member<&S::sampler>("sampler", "Custom order: weights, balanced classes, or an iterable of row numbers")
            .takes("Weighted, Balanced, or an iterable of row numbers")
            .detail(
@@ -89,12 +90,11 @@ Spec make_list() {
            .else_("partial")
            .detail("Pad repeats samples of the batch, and every batch has a field _weight, float32, 0 for repeats."),
        member_of<&S::options, &O::seed>("seed", "Seed of the order"),
-       member_of<&S::options, &O::rank>("rank",
-                                        "Data-parallel rank; default: from the launcher's environment variables")
+       member_of<&S::options, &O::rank>("rank", "Data-parallel rank; default: as the launcher says")
            .takes("a whole number below world_size")
-           .detail(
-               "All ranks make equal steps. Default: what torch.distributed says if it is set up, else what torchrun, "
-               "srun or mpirun put into the environment, else 0 of 1; asked when an epoch starts.")
+           .detail("Give it with world_size. All ranks make equal steps. Without: what torch.distributed says if it is "
+                   "set up, else what torchrun, "
+                   "srun or mpirun put into the environment, else 0 of 1; asked when an epoch starts.")
            .cure("Ranks count from 0, and are below world_size."),
        member_of<&S::options, &O::world_size>("world_size", "Number of data-parallel ranks")
            .at_least(1)
@@ -161,19 +161,22 @@ const Spec& spec_of(const LoaderSettings*) {
 const Spec& spec_of(const ByTokens*) {
   static const Spec spec = Spec::of<ByTokens>(
       "batch", "Batches of as many samples as a budget of rows holds.",
-      {member<&ByTokens::tokens>("tokens", "Most rows of a batch, on each rank.")
+      {member<&ByTokens::tokens>("tokens", "Most rows of a batch, on each rank")
            .required()
            .at_least(1)
-           .at_most(kMostRows),
-       member<&ByTokens::max_samples>("max_samples", "Most samples of a batch, on each rank.")
+           .at_most(StepRules::kMostBudget),
+       member<&ByTokens::max_samples>("max_samples", "Most samples of a batch, on each rank")
            .at_least(1)
-           .at_most(kMostRows)
+           .at_most(kMostBatchRows)
            .else_("no limit"),
-       member<&ByTokens::too_long>("too_long", "What happens to samples that are longer than the budget."),
-       member<&ByTokens::lanes>("lanes", "The largest number of ranks that steps are planned for.")
+       member<&ByTokens::too_long>("too_long", "What happens to samples that are longer than the budget"),
+       member<&ByTokens::lanes>("lanes", "The largest number of ranks that steps are planned for")
            .at_least(1)
+           .at_most(kMostLanes)
            .else_("the ranks of the first run"),
-       member<&ByTokens::lookahead>("lookahead", "Steps that are planned together.").at_least(1).at_most(kMostRows)});
+       member<&ByTokens::lookahead>("lookahead", "Steps that are planned together")
+           .at_least(1)
+           .at_most(kMostLookahead)});
   return spec;
 }
 
@@ -282,6 +285,33 @@ LoaderSettings settings_of(const LoaderOptions& options) {
     settings.sampler_order = options.order;
   }
   return settings;
+}
+
+std::vector<std::string_view> options_replaced_by(const ValueMap& given) {
+  const auto find = [&](std::string_view name) -> const Value* {
+    const auto found = std::ranges::find(given, name, &ValueEntry::key);
+    return found == given.end() || found->value.is_none() ? nullptr : &found->value;
+  };
+  const auto any = [&](std::initializer_list<std::string_view> names) { return std::ranges::any_of(names, find); };
+  std::vector<std::string_view> replaced;
+  const auto replace = [&](bool is_replaced, std::initializer_list<std::string_view> names) {
+    if (is_replaced) replaced.insert(replaced.end(), names);
+  };
+  const bool groups = find("group_by") != nullptr;
+  const bool sizes = any({"batch_size", "global_batch_size", "batch", "group_by", "batch_sampler"});
+  replace(sizes, {"batch_size", "global_batch_size", "batch", "group_by"});
+  replace(sizes && !groups, {"max_items", "max_groups"});
+  replace(any({"group_by", "batch_sampler", "drop_last", "tail"}), {"drop_last", "tail"});
+  replace(any({"sampler", "batch_sampler"}), {"shuffle", "shuffle_buffer"});
+  ShuffleWord shuffle = ShuffleWord::kBlock;
+  if (const Value* const word = find("shuffle"))
+    if (!ValueCodec<ShuffleWord>::read(*word, {}, {}, shuffle).ok()) shuffle = ShuffleWord::kBlock;  // refused later
+  replace(groups || shuffle != ShuffleWord::kBlock, {"shuffle_buffer"});
+  replace(find("layout") != nullptr, {"fill"});
+  const Value* const cache = find("cache");
+  replace(cache && cache->text() && *cache->text() == word_of(CacheChoice::kNone), {"share"});
+  replace(find("batch_sampler") != nullptr, {"rank", "world_size"});
+  return replaced;
 }
 
 bool is_given(const Member& option, const LoaderSettings& settings) {

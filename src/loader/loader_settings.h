@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "base/result.h"
 #include "spec/value_codecs.h"
@@ -42,6 +44,10 @@ const Spec& spec_of(const ByTokens*);
 Status settle(LoaderSettings& settings);
 /// Return the words that settle() makes such options of.
 LoaderSettings settings_of(const LoaderOptions& options);
+
+/// Return the options of a run that give way where others are given over them: what says otherwise how large batches
+/// are, and what goes with that, a tail, another order. \param given  Names and values.
+std::vector<std::string_view> options_replaced_by(const ValueMap& given);
 
 /// Return true if the option has another value than its default.
 bool is_given(const Member& option, const LoaderSettings& settings);

@@ -12,9 +12,7 @@
 namespace headrace {
 namespace {
 
-constexpr std::uint64_t kMostBatchRows = std::numeric_limits<std::uint32_t>::max();
-constexpr std::uint32_t kMostStreams = 1 << 16, kMostLanes = 1 << 16;
-constexpr std::uint64_t kMostLookahead = 1 << 16;
+constexpr std::uint32_t kMostStreams = 1 << 16;
 
 bool lists_batches(const LoaderOptions& options) {
   const auto* const listed = options.order.get<Listed>();

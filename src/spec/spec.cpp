@@ -41,6 +41,14 @@ bool Spec::is_same(const Member& one, const void* a, const void* b) const {
   return left.bytes() == right.bytes();
 }
 
+void Spec::reset(const Member& member, void* object) const {
+  PackedWriter out;
+  member.type->pack(out, member.in(writable(usual_.get())));
+  const std::string packed = out.take();
+  PackedReader in(packed);
+  member.type->unpack(in, {}, member.in(object));
+}
+
 Status Spec::read_member(const Member& one, const Value& value, const At& at, void* object) const {
   Status status = one.type->read(value, at, one.bounds, one.in(object));
   if (status.ok() || !status.error().hint().empty()) return status;

@@ -88,6 +88,8 @@ class Spec {
   [[nodiscard]] std::shared_ptr<void> copy(const void* object) const { return copy_(object); }
   /// True if two objects have equal values of a member.
   [[nodiscard]] bool is_same(const Member& member, const void* a, const void* b) const;
+  /// Give a member its default again.
+  void reset(const Member& member, void* object) const;
 
   /// Read one member. A refusal that says nothing of what to do gets the member's cure, or what holds without it.
   Status read_member(const Member& member, const Value& value, const At& at, void* object) const;

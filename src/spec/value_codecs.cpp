@@ -13,6 +13,8 @@ Status ValueCodec<bool>::read(const Value& value, const At& at, const Bounds& bo
 }
 
 std::string whole_number_words(const Bounds& bounds) {
+  if (bounds.most == std::numeric_limits<std::uint64_t>::max() && bounds.least == 0)
+    return "a whole number from 0 to 2^64 - 1";
   if (bounds.most == std::numeric_limits<std::uint64_t>::max())
     return fmt::format("a whole number of at least {}", bounds.least);
   return fmt::format("a whole number from {} to {}", bounds.least, bounds.most);

@@ -13,6 +13,7 @@ from headrace._faces.old_knobs import OldKnobs, table
 from headrace._faces.trainer_loader import TrainerLoader
 from headrace._headrace import ToolResult
 from headrace._loader.arguments import takes_options
+from headrace._loader.options import order_of, resolve
 from headrace._support.checks import invalid, memory_bytes, one_of
 from headrace._support.knobs import DATA_MODULE_KNOBS
 from headrace.dataset import Dataset, Fields, Paths
@@ -110,6 +111,7 @@ class DataModule(LightningDataModule):
         if batch_size is None and batch is None:
             raise invalid("batch_size is missing", "Give the number of samples a batch, or batch=hr.ByTokens(tokens).")
         _one_of_two("batch", batch, "batch_size", batch_size)
+        _one_of_two("num_workers", num_workers or None, "threads", words.get("threads"))
         _one_of_two("eval_group_by", eval_group_by, "eval_batch_size", eval_batch_size)
         if eval_group_by is None and not words.keys().isdisjoint(_OF_GROUPS):
             raise invalid("max_items and max_groups bound batches of whole groups: give eval_group_by= too")
@@ -127,7 +129,6 @@ class DataModule(LightningDataModule):
             **_taken(words, _OF_THE_ORDER),
         }
         memory = words.pop("memory", None)
-        self._memory = None if memory is None else memory_bytes("memory", memory)
         self._threads: int | None = words.pop("threads", None)
         self._cache = words.pop("cache", "auto")
         self._device = words.pop("device", "cpu")
@@ -141,6 +142,9 @@ class DataModule(LightningDataModule):
             preload_to_ram=preload_to_ram,
             persistent_workers=persistent_workers,
         )
+        for kind in ("train", "test"):  # what is wrong is said now, not when the training begins
+            self._check(kind, memory)
+        self._memory = None if memory is None else memory_bytes("memory", memory)
         self._told = False
         self._datasets: dict[str, Dataset] = {}
         self._opened: list[Dataset] = []
@@ -256,6 +260,10 @@ class DataModule(LightningDataModule):
         self._datasets.clear()
 
     # --- inside ---
+
+    def _check(self, kind: str, memory: Any) -> None:
+        words = {**self._words_of(kind), "threads": self._threads, "memory": memory, "cache": self._cache}
+        resolve(words, order_of(words))
 
     def _files_of(self, kind: str) -> Paths | Dataset | None:
         files = self._files[kind]

@@ -70,6 +70,16 @@ void check(const Volumes& volumes, const PatchOptions& options) {
     throw refuse(drawn ? "balance= draws patches in visits, and draws=\"independent\" one by one"
                        : "balance= is for random patches, and stride= puts them on a grid",
                  drawn ? "Leave draws out." : "Give samples_per_epoch in place of stride.");
+  for (auto one = options.balance.begin(); one != options.balance.end(); ++one) {
+    const auto is_same = [&](const PatchClass& other) {
+      return other.array == one->array && other.value == one->value;
+    };
+    if (std::any_of(options.balance.begin(), one, is_same))
+      throw refuse(fmt::format("balance names {} twice, and all classes get as many patches",
+                               one->value ? fmt::format("the class {} of '{}'", one->value->text(), one->array)
+                                          : fmt::format("'{}'", one->array)),
+                   "Name it once.");
+  }
   const bool fills = !drawn && options.edge == PatchEdge::kFill;
   if (!fills && options.context.empty() && (options.fill != 0 || std::signbit(options.fill)))
     throw refuse("fill= is for voxels past the end of a volume, and no patch reaches past it",

@@ -41,10 +41,16 @@ struct ValueCodec<ClassList> {
   static Status read(const Value& value, const At& at, const Bounds& bounds, ClassList& to) {
     to.clear();
     if (value.is_none()) return {};
+    if ((value.list() && value.list()->empty()) || (value.map() && value.map()->empty()))
+      return refused(value, at, "no class is named", "Leave it out for patches that lie anywhere.");
     return for_each_named(
         value, at, words(bounds), [&](const std::string& name, const Value* more, const At& here) -> Status {
           std::vector<WholeNumber> values;
           if (!more) return to.push_back({name, {}}), Status();
+          if (more->map())
+            return refused(*more, here, "classes have no weights: all get as many patches",
+                           "Name their values alone, such as {labels: [1, 2, 5]}. For other shares make a loader for "
+                           "each class, and take so many batches of each.");
           HEADRACE_TRY((ValueCodec<std::vector<WholeNumber>, OneOrMany<>>::read(*more, here, {}, values)));
           for (const WholeNumber& one : values) to.push_back({name, one});
           return {};
@@ -183,7 +189,7 @@ const Spec& spec_of(const PatchOptions*) {
        member<&P::fill>("fill", "What lies past the end, and outside an array of context."),
        member<&P::skip_small, SmallWord>("small", "What becomes of volumes that are smaller than a patch."),
        member<&P::draws>("draws", "Whether patches are drawn several near each other, or each by itself."),
-       member<&P::balance>("balance", "ClassList of voxels, of which each gets as many patches."),
+       member<&P::balance>("balance", "Classes of voxels, of which each gets as many patches."),
        member<&P::context>("context", "Arrays of other voxels, with the shape of the box of each.")});
   return spec;
 }
