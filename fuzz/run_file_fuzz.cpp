@@ -18,8 +18,8 @@ void expect_same(const RunConfig& a, const RunConfig& b) {
   expect(flow_text(data_value(*a.data)) == flow_text(data_value(*b.data)));
   const LoaderSettings x = loader_settings(a), y = loader_settings(b);
   for (const Member& option : spec<LoaderSettings>().members()) expect(spec<LoaderSettings>().is_same(option, &x, &y));
-  expect(a.loader.shuffle == b.loader.shuffle && a.loader.staged_batches == b.loader.staged_batches);
-  expect(a.loader.group_by.has_value() == b.loader.group_by.has_value());
+  expect(a.loader.batch.index() == b.loader.batch.index() && a.loader.staged_batches == b.loader.staged_batches);
+  expect(a.loader.order.shared()->index() == b.loader.order.shared()->index());
 }
 
 void read_input(const std::string& text) {

@@ -34,7 +34,7 @@ def test_windows_that_cannot_be(corpus: str, tmp_path: Path) -> None:
     for words, message in (
         ({"length": 0}, "length must be a whole number of at least 1, not 0"),
         ({"length": 8, "stride": 0}, "stride must be a whole number of at least 1"),
-        ({"length": 8, "lookahead": -1}, "lookahead must be a whole number of at least 0"),
+        ({"length": 8, "lookahead": -1}, "lookahead must be a whole number from 0 to"),
         ({"length": 1300, "lookahead": 1}, "a window of 1,301 rows is longer than every file; the longest has 1,300"),
         ({"length": 3000, "across_files": True}, "a window of 3,000 rows is longer than the data: 2,248 rows"),
         ({"length": 2**33}, r"longer than 2\^32"),
