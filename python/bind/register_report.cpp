@@ -49,11 +49,11 @@ nb::object value_in(const S& self, const Member& field) {
 template <class S>
 nb::class_<S> fields_class(nb::handle scope) {
   const Spec& fields = spec<S>();
-  nb::class_<S> made(scope, fields.name().data(), fields.doc().data());
+  nb::class_<S> made(scope, std::string(fields.name()).c_str(), std::string(fields.doc()).c_str());
   for (const Member& field : fields.members())
     if (field.type->python != "Any")
       made.def_prop_ro(
-          field.name.data(), [&field](const S& self) { return value_in(self, field); },
+          std::string(field.name).c_str(), [&field](const S& self) { return value_in(self, field); },
           nb::sig(fmt::format("def {}(self) -> {}", field.name, field.type->python).c_str()), doc_of(field).c_str());
   return made;
 }
