@@ -15,6 +15,7 @@ import ast
 import re
 import subprocess
 import sys
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 LIST = "src/loader/loader_settings.cpp"
@@ -51,33 +52,30 @@ def sources(root: Path) -> list[str]:
     return [name for name in code if name != LIST and not re.search(r"_test\.cpp$|_bench\.cpp$|testing", name)]
 
 
+def beyond(named: Mapping[str, Iterable[str]], others: Mapping[str, Iterable[str]]) -> list[str]:
+    """What a source names in the one table, and not in the other."""
+    return [
+        f"{name}: {option}" for name, words in named.items() for option in words if option not in others.get(name, ())
+    ]
+
+
 def main() -> int:
     """Print what is new."""
     words = [word for word in sys.argv[1:] if word != "--write"]
     root = Path(words[0] if words else Path(__file__).parent.parent)
     known = options(root)
     found = {name: sorted(names_in(root / name) & known) for name in sources(root)}
-    found = {name: options for name, options in found.items() if options}
+    found = {name: named for name, named in found.items() if named}
     table = root / "scripts" / "option_names.txt"
     if "--write" in sys.argv:
-        table.write_text("".join(f"{name}: {' '.join(options)}\n" for name, options in sorted(found.items())))
+        table.write_text("".join(f"{name}: {' '.join(named)}\n" for name, named in sorted(found.items())))
         return 0
     lines = (line.split(": ") for line in table.read_text(encoding="utf-8").splitlines())
-    allowed = {name: set(options.split()) for name, options in lines}
-    wrong = [
-        f"{name}: {option}"
-        for name, options in found.items()
-        for option in options
-        if option not in allowed.get(name, ())
-    ]
+    allowed = {name: set(named.split()) for name, named in lines}
+    wrong = beyond(found, allowed)
     for text in wrong:
         print(f"{text} is an option of the loader: it stands in {LIST} alone, and its member has its meaning")
-    gone = [
-        f"{name}: {option}"
-        for name, options in allowed.items()
-        for option in options
-        if option not in found.get(name, ())
-    ]
+    gone = beyond(allowed, found)
     for text in gone:
         print(f"{text} is not named there any more: scripts/check_option_names.py --write")
     return 1 if wrong or gone else 0

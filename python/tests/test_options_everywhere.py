@@ -201,6 +201,7 @@ def test_defaults_are_the_loaders() -> None:
         ({"lookahead": 2, "sampler": [[1, 2]], "batch_size": None}, "a sampler gives single row numbers"),
         ({"shuffle_buffer": "1MiB"}, "Give shuffle=True"),
         ({"share": "node"}, "share must be"),
+        ({"num_workers": 2, "threads": 2}, "num_workers option is mutually exclusive with threads"),
     ],
     ids=str,
 )

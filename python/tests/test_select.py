@@ -190,6 +190,7 @@ def test_a_split_by_files_of_very_unequal_length(tmp_path) -> None:
 @pytest.mark.parametrize(
     ("parts", "words", "match"),
     [
+        ({"": 1.0}, {}, "a part has no name"),
         ({}, {}, "no parts"),
         ({"a": 0.8, "b": 0.3}, {}, "add up to 1.1"),
         ({"a": -0.1}, {}, "share of -0.1"),
@@ -205,3 +206,12 @@ def test_a_split_by_files_of_very_unequal_length(tmp_path) -> None:
 def test_splits_that_cannot_be(jets, parts, words, match) -> None:
     with pytest.raises(hr.InvalidArgumentError, match=match):
         jets.open().split(parts, **words)
+
+
+def test_a_part_has_a_name_in_a_run_file_too(jets, tmp_path) -> None:
+    run = tmp_path / "run.yaml"
+    run.write_text(
+        f"data: {{files: '{jets.glob}', split: {{parts: {{'': 0.5, a: 0.5}}, take: a}}}}\nloader: {{batch_size: 8}}\n"
+    )
+    with pytest.raises(hr.InvalidArgumentError, match="a part has no name"):
+        hr.load_run(run)
