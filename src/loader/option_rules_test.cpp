@@ -1,5 +1,6 @@
 #include "loader/option_rules.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <optional>
@@ -32,6 +33,21 @@ std::string refusal_of_words(const std::string& said, std::optional<Order> order
   settings.sampler_order = std::move(order);
   const Status status = settle(settings);
   return status.ok() ? "" : status.error().message();
+}
+
+/// Each number of a batch and of an order, as text.
+std::string text_of(const LoaderOptions& options) {
+  std::string text = fmt::format("{} {}: ", options.batch.index(), static_cast<int>(tail_of(options.batch)));
+  if (const auto* const samples = std::get_if<Samples>(&options.batch)) text += fmt::format("{}", samples->size);
+  if (const auto* const samples = std::get_if<GlobalSamples>(&options.batch)) text += fmt::format("{}", samples->size);
+  if (const auto* const budget = std::get_if<ByTokens>(&options.batch))
+    text += fmt::format("{} {} {}", budget->tokens, budget->max_samples, budget->lanes);
+  if (const auto* const groups = std::get_if<Groups>(&options.batch))
+    text += fmt::format("{} {} {}", groups->by, groups->max_items, groups->max_groups);
+  const auto* const shuffle = options.order.get<BlockShuffle>();
+  const ShuffleShape shape = shuffle ? shuffle->shape : ShuffleShape{};
+  return text +
+         fmt::format("; {}: {} {} {}", options.order.shared()->index(), shape.streams, shape.pool_blocks, shape.bytes);
 }
 
 TEST(OptionRules, WhatGoesTogether) {
@@ -154,9 +170,7 @@ TEST(OptionRules, WordsAndOptionsSayTheSame) {
     words.options.batch = {};
     words.options.order = InOrder{};
     ASSERT_TRUE(settle(words).ok());
-    EXPECT_EQ(words.options.batch.index(), options.batch.index());
-    EXPECT_EQ(tail_of(words.options.batch), tail_of(options.batch));
-    EXPECT_EQ(words.options.order.shared()->index(), options.order.shared()->index());
+    EXPECT_EQ(text_of(words.options), text_of(options));
     const LoaderSettings again = settings_of(words.options);
     const LoaderSettings before = settings_of(options);
     EXPECT_EQ(flow_text({spec<LoaderSettings>().write_map(&again)}),
