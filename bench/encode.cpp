@@ -19,7 +19,7 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
-#include "cache/block_coder.h"
+#include "cache/blocks/block_coder.h"
 #include "chunk_list.h"
 #include "fast_decode.h"
 #include "pages.h"

@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
-#include "base/stream_copy.h"
+#include "base/memory/stream_copy.h"
 #include "pages.h"
 #include "transform/program.h"
 

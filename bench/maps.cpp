@@ -10,14 +10,14 @@
 #include <numeric>
 #include <thread>
 
-#include "assembly/part_server.h"
-#include "assembly/request_window.h"
+#include "assembly/servers/part_server.h"
+#include "assembly/window/request_window.h"
 #include "base/clock.h"
-#include "base/philox.h"
-#include "catalog/box_map.h"
-#include "catalog/span_map.h"
+#include "base/random/philox.h"
+#include "catalog/samples/box_map.h"
+#include "catalog/samples/span_map.h"
 #include "delivery/slot_arena.h"
-#include "order/fixed_steps.h"
+#include "order/steps/fixed_steps.h"
 
 namespace headrace {
 namespace {

@@ -15,7 +15,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "base/philox.h"
+#include "base/random/philox.h"
 #include "loader/position.h"
 #include "order/quality.h"
 #include "order/sampler.h"

@@ -1,5 +1,5 @@
 #include <fmt/format.h>
-#include <headrace/tools/tools.h>
+#include <headrace/tools.h>
 
 #include <memory>
 

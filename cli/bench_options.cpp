@@ -9,9 +9,9 @@
 #include <cstring>
 #include <filesystem>
 
-#include "base/nearest_name.h"
+#include "base/text/nearest_name.h"
 #include "tools/json.h"
-#include "tools/run_file_text.h"
+#include "tools/runs/run_file_text.h"
 #include "written_file.h"
 
 namespace headrace::cli {

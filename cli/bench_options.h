@@ -1,7 +1,7 @@
 // The options of `headrace bench`, and what they come to.
 #pragma once
 
-#include <headrace/tools/tools.h>
+#include <headrace/tools.h>
 
 #include <cstdint>
 #include <string>

@@ -1,4 +1,4 @@
-#include <headrace/base/bytes.h>
+#include <headrace/bytes.h>
 
 #include <memory>
 

@@ -1,8 +1,8 @@
 // Exit statuses (docs/command-line.md) and how errors are shown.
 #pragma once
 
-#include <headrace/base/error.h>
-#include <headrace/tools/tools.h>
+#include <headrace/error.h>
+#include <headrace/tools.h>
 
 #include <cstdint>
 

@@ -1,4 +1,4 @@
-#include <headrace/tools/tools.h>
+#include <headrace/tools.h>
 
 #include <cstdint>
 #include <memory>

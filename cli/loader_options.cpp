@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "dataset/data_tree.h"
-#include "dataset/verbs/verb_options.h"
-#include "loader/loader_settings.h"
-#include "tools/run_file_text.h"
+#include "dataset/recipe/data_tree.h"
+#include "dataset/recipe/verb_options.h"
+#include "loader/options/loader_settings.h"
+#include "tools/runs/run_file_text.h"
 
 namespace headrace::cli {
 namespace {

@@ -1,7 +1,7 @@
 // Options of the verbs that make a loader: bench, order, replay, advise and check-memory.
 #pragma once
 
-#include <headrace/tools/tools.h>
+#include <headrace/tools.h>
 
 #include <CLI/CLI.hpp>
 #include <map>

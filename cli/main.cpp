@@ -1,13 +1,13 @@
 // headrace: the command line. Results on stdout, everything else on stderr; exit statuses in exit_status.h.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <headrace/tools/tools.h>
+#include <headrace/tools.h>
 
 #include <algorithm>
 #include <cstdio>
 #include <new>
 
-#include "base/nearest_name.h"
+#include "base/text/nearest_name.h"
 #include "exit_status.h"
 #include "terminal.h"
 #include "tools/json.h"

@@ -1,6 +1,6 @@
 #include <fmt/format.h>
-#include <headrace/base/bytes.h>
-#include <headrace/tools/tools.h>
+#include <headrace/bytes.h>
+#include <headrace/tools.h>
 
 #include <csignal>
 #include <cstdio>

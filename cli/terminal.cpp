@@ -2,7 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <headrace/base/bytes.h>
+#include <headrace/bytes.h>
 #include <unistd.h>
 
 #include <csignal>

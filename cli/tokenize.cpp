@@ -1,5 +1,5 @@
-#include <headrace/base/bytes.h>
-#include <headrace/tools/tools.h>
+#include <headrace/bytes.h>
+#include <headrace/tools.h>
 
 #include <algorithm>
 #include <csignal>

@@ -1,7 +1,7 @@
 #include "written_file.h"
 
 #include <fmt/format.h>
-#include <headrace/base/error.h>
+#include <headrace/error.h>
 
 #include <fstream>
 

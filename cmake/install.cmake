@@ -5,7 +5,8 @@ include(CMakePackageConfigHelpers)
 
 # The layers' objects rather than their archives: what registers itself, and what only users call, must be there.
 set(objects)
-foreach(layer base catalog spec storage codec format cache order transform tokenizer assembly delivery dataset corpus loader tools)
+get_property(layers GLOBAL PROPERTY headrace_layers)
+foreach(layer ${layers})
   get_target_property(type headrace_${layer} TYPE)
   if(type STREQUAL "STATIC_LIBRARY")
     list(APPEND objects $<TARGET_OBJECTS:headrace_${layer}>)

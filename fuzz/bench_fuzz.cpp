@@ -4,8 +4,8 @@
 #include <cstdlib>
 #include <string>
 
-#include "tools/bench_baseline.h"
-#include "tools/bench_report.h"
+#include "tools/bench/bench_baseline.h"
+#include "tools/bench/bench_report.h"
 
 namespace headrace {
 namespace {

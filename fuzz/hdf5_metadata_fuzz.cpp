@@ -13,14 +13,14 @@
 #include <memory>
 #include <vector>
 
-#include "format/hdf5/checksum.h"
-#include "format/hdf5/chunk_arrays.h"
-#include "format/hdf5/extensible_array.h"
-#include "format/hdf5/fixed_array.h"
-#include "format/hdf5/fractal_heap.h"
-#include "format/hdf5/group_check.h"
-#include "format/hdf5/local_heap.h"
-#include "format/hdf5/tree2.h"
+#include "format/hdf5/chunks/chunk_arrays.h"
+#include "format/hdf5/chunks/extensible_array.h"
+#include "format/hdf5/chunks/fixed_array.h"
+#include "format/hdf5/structure/checksum.h"
+#include "format/hdf5/structure/fractal_heap.h"
+#include "format/hdf5/structure/group_check.h"
+#include "format/hdf5/structure/local_heap.h"
+#include "format/hdf5/structure/tree2.h"
 #include "storage/testing/memory_file.h"
 
 namespace headrace::hdf5 {

@@ -5,7 +5,7 @@
 #include <memory>
 #include <vector>
 
-#include "base/memory_budget.h"
+#include "base/memory/memory_budget.h"
 #include "format/parquet/column_array.h"
 #include "format/parquet/footer.h"
 #include "format/parquet/parquet_reader.h"

@@ -3,9 +3,9 @@
 #include <cstdlib>
 #include <string>
 
-#include "base/utf8.h"
-#include "dataset/data_tree.h"
-#include "tools/run_file_text.h"
+#include "base/text/utf8.h"
+#include "dataset/recipe/data_tree.h"
+#include "tools/runs/run_file_text.h"
 
 namespace headrace {
 namespace {

@@ -1,14 +1,14 @@
 // Reads arbitrary bytes as what Headrace writes for itself: the manifest of a cache of decoded rows, the progress of an
 // unfinished tokenize, and a loader's state, which a loader then goes to. What is taken is written again and read the
 // same. The input: u8 kind (0: a manifest without its last line, the checksum; 1: progress; 2: a state), then the text.
-#include <headrace/loader/loader.h>
+#include <headrace/loader.h>
 
 #include <cstdlib>
 #include <memory>
 #include <string>
 #include <string_view>
 
-#include "cache/cache_manifest.h"
+#include "cache/directory/cache_manifest.h"
 #include "corpus/progress_file.h"
 #include "dataset/testing/fake_source.h"
 #include "loader/position.h"

@@ -8,7 +8,7 @@
 
 #include "tokenizer/added_words.h"
 #include "tokenizer/testing/toy_vocabulary.h"
-#include "tokenizer/vocabulary_text.h"
+#include "tokenizer/vocabulary/vocabulary_text.h"
 #include "tokenizer/word_encoder.h"
 
 namespace headrace::tokenizing {

@@ -2,11 +2,11 @@
 
 usage: check_option_names.py [--write] [ROOT]
 
-An option stands in its list (src/loader/loader_settings.cpp), and where its member gives it a meaning; from the list
-follow Python's arguments, run files and the command line. scripts/option_names.txt has the sources that name options
-otherwise: a face with an argument of its own, or a word that means something else there. A line of it is a decision:
-`--write` adds them, for a reviewer to see. Names are texts of their own in C++ and Python, parameters of Python's
-functions, and arguments that are handed on (`fill=fill`). Tests are not looked at.
+An option stands in its list (src/loader/options/loader_settings.cpp), and where its member gives it a meaning; from the
+list follow Python's arguments, run files and the command line. scripts/option_names.txt has the sources that name
+options otherwise: a face with an argument of its own, or a word that means something else there. A line of it is a
+decision: `--write` adds them, for a reviewer to see. Names are texts of their own in C++ and Python, parameters of
+Python's functions, and arguments that are handed on (`fill=fill`). Tests are not looked at.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-LIST = "src/loader/loader_settings.cpp"
+LIST = "src/loader/options/loader_settings.cpp"
 FOLDERS = ("src", "include", "cli", "python/bind", "python/headrace")
 _OPTION = re.compile(r'member(?:_of)?<&S::[^(]*>\(\s*"(\w+)"')
 

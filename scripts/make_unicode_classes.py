@@ -1,4 +1,4 @@
-"""Writes src/tokenizer/unicode_classes.cpp: which characters are whitespace, letters and numbers in Unicode 16.0.
+"""Writes src/tokenizer/words/unicode_classes.cpp: which characters are whitespace, letters and numbers in Unicode 16.0.
 
 usage: make_unicode_classes.py
 
@@ -17,7 +17,7 @@ WHITESPACE = [
     *[(0x202F, 0x202F), (0x205F, 0x205F), (0x3000, 0x3000)],
 ]  # the property White_Space, which unicodedata does not have
 HEAD = """// Written by scripts/make_unicode_classes.py from Unicode {version}; do not edit.
-#include "tokenizer/unicode_classes.h"
+#include "tokenizer/words/unicode_classes.h"
 
 namespace headrace::tokenizing {{
 namespace {{
@@ -64,7 +64,7 @@ def main() -> int:
     lines = [f"{{0x{first:X}, 0x{last:X}, CharacterClass::{name}}}," for first, last, name in ranges]
     rows = [lines[i : i + 2] for i in range(0, len(lines), 2)]
     text = HEAD.format(version=VERSION) + "".join("    " + " ".join(row) + "\n" for row in rows) + TAIL
-    (Path(__file__).parent.parent / "src/tokenizer/unicode_classes.cpp").write_text(text)
+    (Path(__file__).parent.parent / "src/tokenizer/words/unicode_classes.cpp").write_text(text)
     print(f"{len(ranges)} ranges of Unicode {VERSION}")
     return 0
 

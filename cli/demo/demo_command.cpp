@@ -1,7 +1,7 @@
 #include "demo/demo_command.h"
 
 #include <fmt/format.h>
-#include <headrace/base/bytes.h>
+#include <headrace/bytes.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>

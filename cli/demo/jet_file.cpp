@@ -10,7 +10,7 @@
 
 #include "demo/hdf5_handle.h"
 #include "demo/write_error.h"
-#include "format/hdf5/output_file.h"
+#include "format/hdf5/writing/output_file.h"
 
 namespace headrace::demo {
 namespace {

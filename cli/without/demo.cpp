@@ -1,5 +1,5 @@
 // In place of cli/demo.cpp in a build without HDF5 or blosc: the verb is known, and says what is missing.
-#include <headrace/base/error.h>
+#include <headrace/error.h>
 
 #include <memory>
 

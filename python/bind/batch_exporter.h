@@ -6,7 +6,7 @@
 // Threads: every member needs the GIL, the destructor too. Letting go of a torch tensor's memory does not.
 #pragma once
 
-#include <headrace/delivery/batch.h>
+#include <headrace/batch.h>
 #include <nanobind/nanobind.h>
 
 #include <cstdint>

@@ -1,7 +1,7 @@
 // A Dataset with what is needed to hand its rows to Python.
 #pragma once
 
-#include <headrace/dataset/dataset.h>
+#include <headrace/dataset.h>
 
 #include <utility>
 

@@ -1,7 +1,7 @@
 // EpochIterator: one pass over the data as a Python iterator; where a batch crosses into Python.
 #pragma once
 
-#include <headrace/loader/loader.h>
+#include <headrace/loader.h>
 
 #include <cstdint>
 #include <memory>

@@ -1,7 +1,7 @@
 #include "bind/loader_handle.h"
 
 #include <fmt/format.h>
-#include <headrace/base/bytes.h>
+#include <headrace/bytes.h>
 #include <unistd.h>
 
 #include <algorithm>

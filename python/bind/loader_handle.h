@@ -6,7 +6,7 @@
 // without the GIL. Warnings are given without the turn: what shows them is the program's.
 #pragma once
 
-#include <headrace/loader/loader.h>
+#include <headrace/loader.h>
 #include <nanobind/nanobind.h>
 #include <sys/types.h>
 

@@ -3,7 +3,7 @@
 
 #include <nanobind/nanobind.h>
 
-#include "loader/loader_settings.h"
+#include "loader/options/loader_settings.h"
 
 namespace headrace::python {
 

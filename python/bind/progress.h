@@ -1,7 +1,7 @@
 // A call into the engine that takes a while: without the GIL, with progress for the caller, and stopped by Ctrl-C.
 #pragma once
 
-#include <headrace/base/error.h>
+#include <headrace/error.h>
 #include <nanobind/nanobind.h>
 
 #include <chrono>

@@ -1,6 +1,6 @@
 #include <fmt/format.h>
-#include <headrace/base/bytes.h>
-#include <headrace/loader/loader.h>
+#include <headrace/bytes.h>
+#include <headrace/loader.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/string_view.h>
@@ -8,10 +8,10 @@
 #include <bit>
 #include <optional>
 
-#include "base/stream_copy.h"
+#include "base/memory/stream_copy.h"
 #include "bind/register.h"
 #include "bind/without_gil.h"
-#include "loader/rank.h"
+#include "loader/options/rank.h"
 #include "storage/version_now.h"
 
 namespace headrace::python {

@@ -1,5 +1,5 @@
 // Files of text as files of tokens.
-#include <headrace/corpus/tokenize.h>
+#include <headrace/tokenize.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 

@@ -1,9 +1,9 @@
 // Dataset: opening, description, rows by number. Everything that may read a file runs without the GIL.
-#include <headrace/catalog/whole_number.h>
-#include <headrace/dataset/mix.h>
-#include <headrace/dataset/split.h>
-#include <headrace/dataset/stats.h>
-#include <headrace/dataset/windows.h>
+#include <headrace/mix.h>
+#include <headrace/split.h>
+#include <headrace/stats.h>
+#include <headrace/whole_number.h>
+#include <headrace/windows.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
@@ -30,7 +30,7 @@
 #include "bind/values.h"
 #include "bind/whole_number.h"
 #include "bind/without_gil.h"
-#include "dataset/words.h"
+#include "dataset/recipe/words.h"
 
 namespace headrace::python {
 namespace {

@@ -1,5 +1,5 @@
 // The one mapping of errors to Python. The classes live in headrace/errors.py; here only the parts are handed over.
-#include <headrace/base/error.h>
+#include <headrace/error.h>
 
 #include <exception>
 #include <string>

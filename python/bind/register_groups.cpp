@@ -1,5 +1,5 @@
 // Totals of groups, in arrays of the caller's.
-#include <headrace/loader/group_totals.h>
+#include <headrace/group_totals.h>
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/tuple.h>

@@ -22,7 +22,7 @@
 #include "bind/text.h"
 #include "bind/values.h"
 #include "bind/without_gil.h"
-#include "loader/report_fields.h"
+#include "loader/report/report_fields.h"
 
 namespace headrace::python {
 namespace {

@@ -1,6 +1,6 @@
 // Report: plain numbers, read-only, from the lists of its fields.
 #include <fmt/format.h>
-#include <headrace/loader/report.h>
+#include <headrace/report.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
@@ -10,7 +10,7 @@
 #include "bind/register.h"
 #include "bind/text.h"
 #include "bind/values.h"
-#include "loader/report_fields.h"
+#include "loader/report/report_fields.h"
 
 namespace headrace::python {
 namespace {

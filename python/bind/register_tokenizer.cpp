@@ -1,5 +1,5 @@
 // Tokenizers: texts as arrays of ids.
-#include <headrace/tokenizer/tokenizer.h>
+#include <headrace/tokenizer.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/optional.h>

@@ -1,5 +1,5 @@
 // Files of tokens: opened, and written.
-#include <headrace/dataset/tokens.h>
+#include <headrace/tokens.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>

@@ -1,5 +1,5 @@
 // The command line's verbs as functions.
-#include <headrace/tools/tools.h>
+#include <headrace/tools.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
@@ -20,7 +20,7 @@
 #include "bind/sample_by.h"
 #include "bind/text.h"
 #include "bind/without_gil.h"
-#include "tools/run_file_text.h"
+#include "tools/runs/run_file_text.h"
 
 namespace headrace::python {
 namespace {

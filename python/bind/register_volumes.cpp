@@ -1,5 +1,5 @@
 // Volumes and their patches.
-#include <headrace/dataset/volumes.h>
+#include <headrace/volumes.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>

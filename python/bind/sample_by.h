@@ -1,7 +1,7 @@
 // What makes a sample, from Python.
 #pragma once
 
-#include <headrace/dataset/dataset.h>
+#include <headrace/dataset.h>
 #include <nanobind/nanobind.h>
 
 #include <cstdint>

@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "dataset/data_tree.h"
+#include "dataset/recipe/data_tree.h"
 #include "spec/value.h"
 
 namespace headrace::python {

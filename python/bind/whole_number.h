@@ -1,7 +1,7 @@
 // Python's int as a WholeNumber.
 #pragma once
 
-#include <headrace/catalog/whole_number.h>
+#include <headrace/whole_number.h>
 #include <nanobind/nanobind.h>
 
 #include <cstdint>

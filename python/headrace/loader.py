@@ -58,7 +58,7 @@ class Loader:
     Args:
         dataset: A data set, or paths to open with all their fields (see :func:`headrace.open`).
         batch_size: Samples per batch, on each rank; or give ``global_batch_size``.
-        **options: Those of the list in src/loader/loader_settings.cpp, which docs/reference.md and help() have.
+        **options: Those of the list in src/loader/options/loader_settings.cpp, which docs/reference.md and help() have.
 
     Raises:
         InvalidArgumentError: An argument is wrong, or arguments contradict each other (a ValueError).

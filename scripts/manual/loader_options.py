@@ -1,4 +1,4 @@
-"""The options of a loader: the list in src/loader/loader_settings.cpp, as the compiled module has it."""
+"""The options of a loader: the list in src/loader/options/loader_settings.cpp, as the compiled module has it."""
 
 from __future__ import annotations
 

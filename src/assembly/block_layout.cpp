@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <numeric>
 
-#include "assembly/resident_arrays.h"
-#include "base/page_buffer.h"
+#include "assembly/pieces/resident_arrays.h"
+#include "base/memory/page_buffer.h"
 
 namespace headrace {
 namespace {

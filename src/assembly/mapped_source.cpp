@@ -4,7 +4,7 @@
 #include <cmath>
 #include <utility>
 
-#include "assembly/transform_finisher.h"
+#include "assembly/copying/transform_finisher.h"
 
 namespace headrace {
 namespace {

@@ -10,8 +10,8 @@
 #include "assembly/block_layout.h"
 #include "assembly/source.h"
 #include "base/result.h"
-#include "catalog/box_map.h"
-#include "catalog/sample_map.h"
+#include "catalog/samples/box_map.h"
+#include "catalog/samples/sample_map.h"
 
 namespace headrace {
 

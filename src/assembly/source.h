@@ -1,8 +1,8 @@
 // Source: the files and arrays behind a data set's fields.
 #pragma once
 
-#include <headrace/catalog/attribute.h>
-#include <headrace/catalog/left_out.h>
+#include <headrace/attribute.h>
+#include <headrace/left_out.h>
 
 #include "catalog/stored_column.h"
 
@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "catalog/row_set.h"
-#include "catalog/voxel_scale.h"
+#include "catalog/samples/voxel_scale.h"
 #include "format/format_reader.h"
 #include "transform/program.h"
 

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "base/keyed_permutation.h"
-#include "base/philox.h"
+#include "base/random/keyed_permutation.h"
+#include "base/random/philox.h"
 #include "base/stage_clock.h"
 
 namespace {

@@ -1,5 +1,5 @@
-#include <headrace/base/bytes.h>
-#include <headrace/base/error.h>
+#include <headrace/bytes.h>
+#include <headrace/error.h>
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include <headrace/base/error.h>
+#include <headrace/error.h>
 
 #include <fmt/format.h>
 

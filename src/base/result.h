@@ -1,7 +1,7 @@
 // Result<T>: a value or an Error, inside the engine and across its threads. At the C++ edge value() throws the Error.
 #pragma once
 
-#include <headrace/base/error.h>
+#include <headrace/error.h>
 
 #include <utility>
 #include <variant>

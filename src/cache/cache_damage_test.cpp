@@ -5,8 +5,8 @@
 
 #include <random>
 
-#include "base/crc32c.h"
-#include "cache/cache_manifest.h"
+#include "base/checksum/crc32c.h"
+#include "cache/directory/cache_manifest.h"
 #include "cache/testing/caches.h"
 
 namespace headrace {

@@ -3,7 +3,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cache/cache_directory.h"
+#include "cache/directory/cache_directory.h"
 #include "cache/testing/caches.h"
 
 namespace headrace {

@@ -1,6 +1,6 @@
 #include "cache/file_mapping.h"
 
-#include <headrace/base/bytes.h>
+#include <headrace/bytes.h>
 
 #include <fmt/format.h>
 #include <sys/mman.h>

@@ -1,7 +1,7 @@
 // FileMapping: the bytes of a file in memory, shared with all that map it.
 #pragma once
 
-#include <headrace/base/error.h>
+#include <headrace/error.h>
 
 #include <cstddef>
 #include <cstdint>

@@ -1,6 +1,6 @@
 #include "cache/mapped_rows.h"
 
-#include "base/memory_limits.h"
+#include "base/machine/memory_limits.h"
 
 namespace headrace {
 

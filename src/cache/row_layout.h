@@ -1,7 +1,7 @@
 // What a RowLayout (row_store.h) means in bytes and words.
 #pragma once
 
-#include <headrace/base/error.h>
+#include <headrace/error.h>
 
 #include <cstdint>
 #include <string>

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "base/page_buffer.h"
+#include "base/memory/page_buffer.h"
 #include "cache/in_place_store.h"
 
 namespace headrace {

@@ -7,7 +7,7 @@
 
 #include <atomic>
 
-#include "cache/host_arena.h"
+#include "cache/host/host_arena.h"
 #include "cache/testing/caches.h"
 #include "cache/testing/row_store_suite.h"
 #include "cache/testing/rows.h"

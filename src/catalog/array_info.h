@@ -1,9 +1,9 @@
 // What a file says of one array: shape, type, how it is laid out, and which path will read it. No I/O here.
 #pragma once
 
-#include <headrace/catalog/attribute.h>
-#include <headrace/catalog/dtype.h>
-#include <headrace/catalog/left_out.h>
+#include <headrace/attribute.h>
+#include <headrace/dtype.h>
+#include <headrace/left_out.h>
 
 #include <cstdint>
 #include <optional>

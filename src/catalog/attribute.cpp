@@ -1,6 +1,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <headrace/catalog/attribute.h>
+#include <headrace/attribute.h>
 
 #include <type_traits>
 

@@ -1,7 +1,7 @@
 // Attributes as bytes, and back.
 #pragma once
 
-#include <headrace/catalog/attribute.h>
+#include <headrace/attribute.h>
 
 #include "base/packed.h"
 

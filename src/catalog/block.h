@@ -6,7 +6,7 @@
 #include <memory>
 #include <vector>
 
-#include "base/divisor.h"
+#include "base/random/divisor.h"
 #include "catalog/row_set.h"
 
 namespace headrace {

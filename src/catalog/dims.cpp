@@ -1,6 +1,6 @@
 #include <fmt/format.h>
-#include <headrace/base/error.h>
-#include <headrace/catalog/dims.h>
+#include <headrace/dims.h>
+#include <headrace/error.h>
 
 #include <algorithm>
 

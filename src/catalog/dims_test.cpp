@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
-#include <headrace/base/error.h>
-#include <headrace/catalog/field.h>
+#include <headrace/error.h>
+#include <headrace/field.h>
 
 namespace headrace {
 namespace {

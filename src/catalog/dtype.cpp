@@ -1,4 +1,4 @@
-#include <headrace/catalog/dtype.h>
+#include <headrace/dtype.h>
 
 #include <fmt/format.h>
 

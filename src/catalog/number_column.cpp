@@ -1,8 +1,8 @@
-#include <headrace/catalog/number_column.h>
+#include <headrace/number_column.h>
 
 #include <algorithm>
 
-#include "base/unplanned_memory.h"
+#include "base/memory/unplanned_memory.h"
 
 namespace headrace {
 

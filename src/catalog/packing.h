@@ -1,7 +1,7 @@
 // Packed values: numbers that are stored as counts of a step, as netCDF files often do.
 #pragma once
 
-#include <headrace/catalog/attribute.h>
+#include <headrace/attribute.h>
 
 #include <optional>
 #include <string>

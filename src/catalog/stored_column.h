@@ -1,7 +1,7 @@
 // StoredColumn: what a file stores of every row, under the name of the field that it becomes.
 #pragma once
 
-#include <headrace/catalog/field.h>
+#include <headrace/field.h>
 
 #include <cstdint>
 #include <string>

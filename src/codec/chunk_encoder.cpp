@@ -10,8 +10,8 @@
 #include <cstring>
 #include <memory>
 
-#include "codec/byte_planes.h"
-#include "codec/lzf_compress.h"
+#include "codec/compression/lzf_compress.h"
+#include "codec/elements/byte_planes.h"
 
 namespace headrace {
 namespace {

@@ -7,7 +7,7 @@
 #include <random>
 
 #include "codec/codec_chain.h"
-#include "codec/lzf_compress.h"
+#include "codec/compression/lzf_compress.h"
 
 namespace headrace {
 namespace {

@@ -11,11 +11,11 @@
 #include <cstring>
 #include <random>
 
-#include "codec/bitunshuffle.h"
-#include "codec/byteswap.h"
+#include "codec/checksum/fletcher32_sum.h"
 #include "codec/codec_chain.h"
-#include "codec/fletcher32_sum.h"
-#include "codec/unshuffle.h"
+#include "codec/elements/bitunshuffle.h"
+#include "codec/elements/byteswap.h"
+#include "codec/elements/unshuffle.h"
 
 namespace headrace {
 namespace {

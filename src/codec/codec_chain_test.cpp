@@ -5,8 +5,8 @@
 
 #include <thread>
 
+#include "codec/checksum/fletcher32_sum.h"
 #include "codec/coded_bytes.h"
-#include "codec/fletcher32_sum.h"
 #include "codec/golden_testing.h"
 
 namespace headrace {

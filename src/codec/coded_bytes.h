@@ -1,7 +1,7 @@
 // Small things every decoder needs: numbers out of a header, a copy that accepts nothing, and the error for damage.
 #pragma once
 
-#include <headrace/base/error.h>
+#include <headrace/error.h>
 
 #include <bit>
 #include <cstddef>

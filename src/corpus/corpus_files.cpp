@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
-#include "dataset/paths.h"
+#include "dataset/files/paths.h"
 #include "format/text/text_stream.h"
 #include "storage/file_system.h"
 

@@ -1,7 +1,7 @@
 // The files of a corpus: which they are, and how text lies in each.
 #pragma once
 
-#include <headrace/corpus/tokenize.h>
+#include <headrace/tokenize.h>
 
 #include <cstdint>
 #include <memory>

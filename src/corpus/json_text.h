@@ -1,7 +1,7 @@
 // The text in a line of JSON.
 #pragma once
 
-#include <headrace/corpus/tokenize.h>
+#include <headrace/tokenize.h>
 
 #include <memory>
 #include <string>

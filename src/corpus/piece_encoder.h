@@ -1,7 +1,7 @@
 // A piece of text → tokens, and where its documents end.
 #pragma once
 
-#include <headrace/tokenizer/tokenizer.h>
+#include <headrace/tokenizer.h>
 
 #include <cstdint>
 #include <optional>

@@ -1,7 +1,7 @@
 #include "corpus/piece_schedule.h"
 
 #include <fmt/format.h>
-#include <headrace/base/bytes.h>
+#include <headrace/bytes.h>
 
 #include <algorithm>
 #include <new>

@@ -12,7 +12,7 @@
 #include <stdexcept>
 #include <utility>
 
-#include "base/read_json.h"
+#include "base/text/read_json.h"
 #include "format/tokens/byte_sink.h"
 #include "storage/file_calls.h"
 #include "storage/file_system.h"

@@ -1,7 +1,7 @@
 #include "corpus/text_piece.h"
 
 #include <fmt/format.h>
-#include <headrace/base/bytes.h>
+#include <headrace/bytes.h>
 
 #include <algorithm>
 #include <utility>

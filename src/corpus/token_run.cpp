@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "base/number_text.h"
-#include "dataset/token_numbers.h"
+#include "base/text/number_text.h"
+#include "dataset/tokens/token_numbers.h"
 
 namespace headrace::corpora {
 namespace {

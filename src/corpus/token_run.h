@@ -1,7 +1,7 @@
 // TokenRun: encoded pieces on their way into an output, with checkpoints.
 #pragma once
 
-#include <headrace/corpus/tokenize.h>
+#include <headrace/tokenize.h>
 
 #include <cstdint>
 #include <memory>

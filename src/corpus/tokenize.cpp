@@ -1,19 +1,19 @@
 // tokenize(): threads that read, encode and write the pieces of a corpus.
-#include <headrace/corpus/tokenize.h>
+#include <headrace/tokenize.h>
 
 #include <fmt/format.h>
-#include <headrace/base/bytes.h>
+#include <headrace/bytes.h>
 
 #include <algorithm>
 
 #include "base/clock.h"
-#include "base/cpu_count.h"
-#include "base/memory_budget.h"
-#include "base/parallel.h"
+#include "base/machine/cpu_count.h"
+#include "base/memory/memory_budget.h"
+#include "base/threads/parallel.h"
 #include "corpus/corpus_files.h"
 #include "corpus/token_run.h"
 #include "corpus/whole_text.h"
-#include "dataset/token_numbers.h"
+#include "dataset/tokens/token_numbers.h"
 #include "storage/file_system.h"
 #include "storage/fingerprint.h"
 

@@ -1,5 +1,5 @@
 // Any number of threads writes the same tokens; the ids themselves are compared with other libraries in Python.
-#include <headrace/corpus/tokenize.h>
+#include <headrace/tokenize.h>
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>

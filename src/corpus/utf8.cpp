@@ -2,7 +2,7 @@
 
 #include <simdjson.h>
 
-#include "base/utf8.h"
+#include "base/text/utf8.h"
 
 namespace headrace::corpora {
 

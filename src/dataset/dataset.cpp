@@ -1,16 +1,16 @@
-#include <headrace/dataset/dataset.h>
+#include <headrace/dataset.h>
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <numeric>
 
-#include "dataset/common_attributes.h"
 #include "dataset/dataset_contents.h"
-#include "dataset/mapped_samples.h"
-#include "dataset/read_concurrency.h"
-#include "dataset/take_mapped.h"
-#include "dataset/take_rows.h"
+#include "dataset/files/read_concurrency.h"
+#include "dataset/opening/common_attributes.h"
+#include "dataset/samples/mapped_samples.h"
+#include "dataset/samples/take_mapped.h"
+#include "dataset/samples/take_rows.h"
 
 namespace headrace {
 namespace {

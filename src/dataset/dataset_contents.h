@@ -1,7 +1,7 @@
 // What is behind a Dataset handle.
 #pragma once
 
-#include <headrace/dataset/dataset.h>
+#include <headrace/dataset.h>
 
 #include <atomic>
 #include <functional>
@@ -13,12 +13,12 @@
 #include <vector>
 
 #include "assembly/block_layout.h"
-#include "assembly/block_server.h"
-#include "assembly/finisher.h"
+#include "assembly/copying/finisher.h"
 #include "assembly/sample_source.h"
-#include "base/fork_safe_mutex.h"
+#include "assembly/servers/block_server.h"
 #include "base/result.h"
-#include "dataset/data_tree.h"
+#include "base/threads/fork_safe_mutex.h"
+#include "dataset/recipe/data_tree.h"
 
 namespace headrace {
 

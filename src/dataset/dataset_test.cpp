@@ -1,5 +1,5 @@
 #include <gtest/gtest.h>
-#include <headrace/dataset/dataset.h>
+#include <headrace/dataset.h>
 
 #include "format/npy/npy_header.h"
 #include "format/testing/hdf5_files.h"

@@ -1,4 +1,4 @@
-#include <headrace/delivery/batch.h>
+#include <headrace/batch.h>
 
 #include <fmt/format.h>
 

@@ -1,7 +1,7 @@
 // BatchMemory: where batches lie, from the window to the consumer and back.
 #pragma once
 
-#include <headrace/delivery/batch.h>
+#include <headrace/batch.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -11,7 +11,7 @@
 #include <span>
 #include <vector>
 
-#include "assembly/window_slot.h"
+#include "assembly/window/window_slot.h"
 
 namespace headrace {
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "base/align.h"
+#include "base/memory/align.h"
 
 namespace headrace {
 struct SlotArena::ArenaSlot final : SlotMemory {

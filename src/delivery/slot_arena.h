@@ -6,7 +6,7 @@
 // was. Only where the caller keeps batches it may be more.
 #pragma once
 
-#include <headrace/delivery/batch.h>
+#include <headrace/batch.h>
 
 #include <cstdint>
 #include <functional>
@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "assembly/mapped_source.h"
-#include "base/page_buffer.h"
+#include "base/memory/page_buffer.h"
 #include "base/result.h"
 #include "delivery/batch_memory.h"
 

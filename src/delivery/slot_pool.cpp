@@ -6,7 +6,7 @@
 #include <cstring>
 #include <new>
 
-#include "base/align.h"
+#include "base/memory/align.h"
 
 namespace headrace {
 namespace {

@@ -5,7 +5,7 @@
 // two batches with the consumer; what is held beyond those, copies too, is the consumer's: counted, never waited for.
 #pragma once
 
-#include <headrace/delivery/batch.h>
+#include <headrace/batch.h>
 
 #include <array>
 #include <functional>
@@ -13,7 +13,7 @@
 #include <mutex>
 #include <vector>
 
-#include "base/page_buffer.h"
+#include "base/memory/page_buffer.h"
 #include "delivery/batch_memory.h"
 
 namespace headrace {

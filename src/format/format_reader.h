@@ -6,8 +6,8 @@
 // their decode() reads through the format's own library, one call at a time in the process.
 #pragma once
 
-#include <headrace/catalog/attribute.h>
-#include <headrace/catalog/left_out.h>
+#include <headrace/attribute.h>
+#include <headrace/left_out.h>
 
 #include <cstddef>
 #include <cstdint>

@@ -10,7 +10,7 @@
 #include <filesystem>
 #include <vector>
 
-#include "base/crc32c.h"
+#include "base/checksum/crc32c.h"
 #include "storage/whole_file.h"
 
 namespace headrace {

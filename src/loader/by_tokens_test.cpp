@@ -1,7 +1,7 @@
 // Steps of a token budget through a loader, over events of which many are empty and a few are long.
 #include <gtest/gtest.h>
-#include <headrace/dataset/spans.h>
-#include <headrace/loader/loader.h>
+#include <headrace/loader.h>
+#include <headrace/spans.h>
 
 #include <algorithm>
 #include <array>
@@ -11,7 +11,7 @@
 
 #include "base/testing/temporary_folder.h"
 #include "format/testing/npy_files.h"
-#include "loader/plan_for.h"
+#include "loader/plan/plan_for.h"
 
 namespace headrace {
 namespace {

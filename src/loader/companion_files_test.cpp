@@ -1,6 +1,6 @@
 // Fields that lie in files beside the data set's own, in whole epochs.
 #include <gtest/gtest.h>
-#include <headrace/loader/loader.h>
+#include <headrace/loader.h>
 
 #include "dataset/testing/companion_files.h"
 

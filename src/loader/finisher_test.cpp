@@ -1,17 +1,17 @@
 // Kernels that finish samples and batches, behind a Loader and a Dataset: every way a batch can come about gives the
 // bytes that a plain loop gives.
 #include <gtest/gtest.h>
-#include <headrace/dataset/mix.h>
-#include <headrace/loader/loader.h>
+#include <headrace/loader.h>
+#include <headrace/mix.h>
 #include <rapidcheck.h>
 
 #include <functional>
 #include <thread>
 
-#include "assembly/finisher.h"
-#include "base/philox.h"
+#include "assembly/copying/finisher.h"
+#include "base/random/philox.h"
 #include "dataset/testing/mapped_data.h"
-#include "loader/plan_for.h"
+#include "loader/plan/plan_for.h"
 
 namespace headrace {
 namespace {

@@ -1,11 +1,11 @@
 // Windows and spans of rows that all fit in memory: batches are gathered from there, from the first one on.
 #include <gtest/gtest.h>
-#include <headrace/loader/loader.h>
+#include <headrace/loader.h>
 #include <rapidcheck.h>
 
 #include <random>
 
-#include "catalog/span_map.h"
+#include "catalog/samples/span_map.h"
 #include "dataset/testing/mapped_data.h"
 
 namespace headrace {

@@ -1,11 +1,11 @@
-#include <headrace/loader/group_totals.h>
+#include <headrace/group_totals.h>
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 
-#include "dataset/refuse.h"
+#include "dataset/recipe/refuse.h"
 
 namespace headrace {
 namespace {

@@ -1,5 +1,5 @@
 #include <gtest/gtest.h>
-#include <headrace/loader/group_totals.h>
+#include <headrace/group_totals.h>
 
 #include <cmath>
 #include <limits>

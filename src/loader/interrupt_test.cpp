@@ -1,12 +1,12 @@
 // What ends a call that reads before its end, and what the loader is afterwards.
 #include <gtest/gtest.h>
-#include <headrace/loader/loader.h>
+#include <headrace/loader.h>
 
 #include <thread>
 
-#include <headrace/dataset/split.h>
+#include <headrace/split.h>
 
-#include "base/memory_budget.h"
+#include "base/memory/memory_budget.h"
 #include "dataset/testing/fake_source.h"
 
 namespace headrace {

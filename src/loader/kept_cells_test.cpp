@@ -1,7 +1,7 @@
 // Cells of volumes that are kept decoded: what is planned for them, and that they are decoded once.
 #include <gtest/gtest.h>
-#include <headrace/dataset/volumes.h>
-#include <headrace/loader/loader.h>
+#include <headrace/loader.h>
+#include <headrace/volumes.h>
 
 #include <cstdlib>
 #include <string>
@@ -9,9 +9,9 @@
 
 #include "base/testing/temporary_folder.h"
 #include "format/testing/hdf5_files.h"
-#include "loader/access.h"
-#include "loader/kept_units.h"
-#include "loader/plan_for.h"
+#include "loader/engine/access.h"
+#include "loader/plan/kept_units.h"
+#include "loader/plan/plan_for.h"
 
 namespace headrace {
 namespace {

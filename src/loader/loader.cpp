@@ -1,5 +1,5 @@
-#include <headrace/base/bytes.h>
-#include <headrace/loader/loader.h>
+#include <headrace/bytes.h>
+#include <headrace/loader.h>
 
 #include <fmt/format.h>
 
@@ -8,10 +8,10 @@
 #include <thread>
 #include <utility>
 
-#include "base/available_memory.h"
-#include "base/memory_budget.h"
+#include "base/machine/available_memory.h"
+#include "base/memory/memory_budget.h"
 #include "dataset/dataset_contents.h"
-#include "dataset/refuse.h"
+#include "dataset/recipe/refuse.h"
 #include "loader/loader_impl.h"
 #include "storage/file_system.h"
 
@@ -339,7 +339,7 @@ std::optional<SmallBudget> Loader::Impl::small_budget(const std::shared_ptr<cons
   return small_budgets->judge(engine, dataset().impl()->source, options(), manager->label());
 }
 std::optional<Mixing> Loader::Impl::mixing(const std::shared_ptr<const Engine>& engine) const {
-  return mixings->of(engine, dataset().impl()->source.sample_bytes());
+  return mixings->of({engine, &engine->plan()}, dataset().impl()->source.sample_bytes());
 }
 std::uint64_t Loader::held_over_bytes() const {
   return impl_->manager->totals().peak_held_over_bytes;

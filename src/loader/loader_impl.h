@@ -1,7 +1,7 @@
 // What is behind a Loader handle: its engine, and its consumer.
 #pragma once
 
-#include <headrace/loader/loader.h>
+#include <headrace/loader.h>
 
 #include <atomic>
 #include <memory>
@@ -12,10 +12,11 @@
 
 #include "base/clock.h"
 #include "base/log_histogram.h"
-#include "loader/engine_manager.h"
-#include "loader/mixing.h"
+#include "loader/engine/engine.h"
+#include "loader/engine/engine_manager.h"
+#include "loader/engine/small_budget.h"
+#include "loader/plan/mixing.h"
 #include "loader/position.h"
-#include "loader/small_budget.h"
 #include "storage/touched_files.h"
 
 namespace headrace {

@@ -1,4 +1,4 @@
-#include <headrace/loader/loader.h>
+#include <headrace/loader.h>
 
 #include <gtest/gtest.h>
 #include <rapidcheck.h>

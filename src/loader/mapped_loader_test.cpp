@@ -1,13 +1,13 @@
 // Windows, spans, lists and patches, delivered by a Loader: ragged events with a label, windows that overlap, boxes.
 #include <gtest/gtest.h>
-#include <headrace/loader/loader.h>
+#include <headrace/loader.h>
 #include <rapidcheck.h>
 
 #include <map>
 
-#include "catalog/span_map.h"
+#include "catalog/samples/span_map.h"
 #include "dataset/testing/mapped_data.h"
-#include "loader/plan_for.h"
+#include "loader/plan/plan_for.h"
 
 namespace headrace {
 namespace {

@@ -1,13 +1,13 @@
 // What becomes of an epoch where the system gives no more memory, at whichever allocation of whichever thread of ours.
 #include <gtest/gtest.h>
-#include <headrace/loader/loader.h>
+#include <headrace/loader.h>
 
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "base/memory_budget.h"
+#include "base/memory/memory_budget.h"
 #include "base/testing/failing_new.h"
 #include "dataset/testing/fake_source.h"
 

@@ -1,9 +1,9 @@
 // Patches of volumes through a loader, as C++ users make them.
-#include <headrace/dataset/volumes.h>
+#include <headrace/volumes.h>
 
 #include <gtest/gtest.h>
-#include <headrace/dataset/split.h>
-#include <headrace/loader/loader.h>
+#include <headrace/loader.h>
+#include <headrace/split.h>
 
 #include <set>
 #include <string>

@@ -1,14 +1,14 @@
 // Loaders that do not fit beside each other take turns.
 #include <gtest/gtest.h>
-#include <headrace/loader/loader.h>
+#include <headrace/loader.h>
 
 #include <atomic>
 #include <chrono>
 #include <optional>
 #include <thread>
 
-#include "loader/access.h"
-#include "loader/engine.h"
+#include "loader/engine/access.h"
+#include "loader/engine/engine.h"
 #include "loader/testing/several_loaders.h"
 
 namespace headrace {

@@ -6,8 +6,8 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "base/read_json.h"
-#include "dataset/refuse.h"
+#include "base/text/read_json.h"
+#include "dataset/recipe/refuse.h"
 #include "order/sampler.h"
 
 namespace headrace {

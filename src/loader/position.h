@@ -1,14 +1,14 @@
 // Where a loader is: what state() writes and load_state() reads.
 #pragma once
 
-#include <headrace/loader/loader.h>
+#include <headrace/loader.h>
 
 #include <cstdint>
 #include <optional>
 #include <string>
 
 #include "base/result.h"
-#include "dataset/data_identity.h"
+#include "dataset/facts/data_identity.h"
 
 namespace headrace {
 

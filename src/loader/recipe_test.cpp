@@ -1,6 +1,6 @@
 // A data set that is made again from its recipe: the same epochs.
 #include <gtest/gtest.h>
-#include <headrace/loader/loader.h>
+#include <headrace/loader.h>
 #include <rapidcheck.h>
 
 #include "dataset/testing/random_data.h"

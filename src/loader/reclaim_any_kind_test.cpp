@@ -1,16 +1,16 @@
 // A loader gives memory to others at any moment, and no batch changes: every kind of sample, every order.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
-#include <headrace/loader/loader.h>
+#include <headrace/loader.h>
 #include <rapidcheck.h>
 
 #include <algorithm>
 #include <array>
 #include <chrono>
 
-#include "loader/access.h"
-#include "loader/engine.h"
-#include "loader/plan_for.h"
+#include "loader/engine/access.h"
+#include "loader/engine/engine.h"
+#include "loader/plan/plan_for.h"
 #include "loader/testing/several_loaders.h"
 
 namespace headrace {

@@ -1,14 +1,14 @@
 // Loaders that run or are idle give memory to others, and take it again.
 #include <gtest/gtest.h>
-#include <headrace/loader/loader.h>
+#include <headrace/loader.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <chrono>
 #include <thread>
 
-#include "loader/access.h"
-#include "loader/engine.h"
+#include "loader/engine/access.h"
+#include "loader/engine/engine.h"
 #include "loader/testing/several_loaders.h"
 
 namespace headrace {

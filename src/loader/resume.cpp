@@ -3,9 +3,9 @@
 
 #include <algorithm>
 
-#include "dataset/refuse.h"
+#include "dataset/recipe/refuse.h"
 #include "loader/loader_impl.h"
-#include "loader/plan_order.h"
+#include "loader/plan/plan_order.h"
 
 namespace headrace {
 

@@ -1,6 +1,6 @@
 // Ranks, tails, state: every sample once, over any number of processes, stops and restarts.
 #include <gtest/gtest.h>
-#include <headrace/loader/loader.h>
+#include <headrace/loader.h>
 #include <rapidcheck.h>
 
 #include <algorithm>

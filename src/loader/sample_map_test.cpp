@@ -1,21 +1,21 @@
 // Samples that are no rows, through the real window: events over several units, windows that overlap, boxes over grids
 // of cells. What arrives is compared with plain loops over the same values.
 #include <gtest/gtest.h>
-#include <headrace/loader/loader.h>
+#include <headrace/loader.h>
 #include <rapidcheck.h>
 
 #include <array>
 #include <set>
 #include <thread>
 
-#include "assembly/finisher.h"
-#include "assembly/part_server.h"
-#include "assembly/request_window.h"
-#include "catalog/box_map.h"
-#include "catalog/span_map.h"
+#include "assembly/copying/finisher.h"
+#include "assembly/servers/part_server.h"
+#include "assembly/window/request_window.h"
+#include "catalog/samples/box_map.h"
+#include "catalog/samples/span_map.h"
 #include "dataset/testing/mapped_data.h"
 #include "delivery/slot_arena.h"
-#include "order/fixed_steps.h"
+#include "order/steps/fixed_steps.h"
 
 namespace headrace {
 namespace {

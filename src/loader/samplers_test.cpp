@@ -1,13 +1,13 @@
 // Samplers of one's own, through the whole loader.
 #include <gtest/gtest.h>
-#include <headrace/loader/loader.h>
+#include <headrace/loader.h>
 
 #include <cmath>
 #include <limits>
 #include <map>
 
 #include "dataset/testing/fake_source.h"
-#include "loader/plan_for.h"
+#include "loader/plan/plan_for.h"
 #include "order/row_pool.h"
 
 namespace headrace {

@@ -1,12 +1,12 @@
 // Blocks of many small pieces: what a request costs must not grow with the number of pieces, nor memory with what lies
 // between them.
 #include <gtest/gtest.h>
-#include <headrace/loader/loader.h>
+#include <headrace/loader.h>
 
 #include <numeric>
 #include <random>
 
-#include "assembly/block_server.h"
+#include "assembly/servers/block_server.h"
 #include "dataset/testing/fake_source.h"
 #include "storage/testing/memory_file.h"
 

@@ -1,8 +1,8 @@
 // Spans of files through a loader, as C++ users make them.
-#include <headrace/dataset/spans.h>
+#include <headrace/spans.h>
 
 #include <gtest/gtest.h>
-#include <headrace/loader/loader.h>
+#include <headrace/loader.h>
 
 #include <algorithm>
 #include <iterator>

@@ -1,7 +1,7 @@
 // Transforms of rows that come from a cache: also of rows that are kept encoded in several parts, which are put
 // together before they are transformed.
 #include <gtest/gtest.h>
-#include <headrace/loader/loader.h>
+#include <headrace/loader.h>
 
 #include <cstdlib>
 #include <map>

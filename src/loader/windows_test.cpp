@@ -1,9 +1,9 @@
 // Windows of files through a loader, as C++ users make them.
-#include <headrace/dataset/windows.h>
+#include <headrace/windows.h>
 
 #include <gtest/gtest.h>
-#include <headrace/dataset/split.h>
-#include <headrace/loader/loader.h>
+#include <headrace/loader.h>
+#include <headrace/split.h>
 
 #include <algorithm>
 #include <iterator>

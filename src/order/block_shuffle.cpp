@@ -16,7 +16,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "base/philox.h"
+#include "base/random/philox.h"
 #include "order/key_use.h"
 #include "order/line_places.h"
 #include "order/row_stream.h"

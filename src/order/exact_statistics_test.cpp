@@ -5,8 +5,8 @@
 #include <array>
 #include <cmath>
 
-#include "base/keyed_permutation.h"
-#include "base/philox.h"
+#include "base/random/keyed_permutation.h"
+#include "base/random/philox.h"
 #include "order/quality.h"
 
 namespace headrace {

@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "order/cut_steps.h"
 #include "order/sampler.h"
+#include "order/steps/cut_steps.h"
 
 namespace headrace {
 

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "base/keyed_permutation.h"
+#include "base/random/keyed_permutation.h"
 #include "catalog/block.h"
 #include "order/row_pool.h"
 

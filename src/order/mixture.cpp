@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <bit>
 
-#include "base/philox.h"
+#include "base/random/philox.h"
 #include "order/key_use.h"
 #include "order/sampler.h"
 #include "order/weyl_shares.h"

@@ -4,7 +4,7 @@
 #include <string>
 #include <utility>
 
-#include "base/philox.h"
+#include "base/random/philox.h"
 #include "order/sampler.h"
 
 namespace headrace {

@@ -2,8 +2,8 @@
 //
 // What is shuffled are the numbers of the pool's rows; which block a number means follows from where the blocks' rows
 // begin. Up to 2^16 rows their numbers are listed, in two bytes each. Larger pools, of small rows, list nothing: their
-// order is computed (base/keyed_permutation.h). Which of the two it is follows from the number of rows alone, never
-// from the machine or its memory, as it is part of what a seed means.
+// order is computed (base/random/keyed_permutation.h). Which of the two it is follows from the number of rows alone,
+// never from the machine or its memory, as it is part of what a seed means.
 #pragma once
 
 #include <array>
@@ -11,9 +11,9 @@
 #include <optional>
 #include <vector>
 
-#include "base/divisor.h"
-#include "base/keyed_permutation.h"
-#include "base/philox.h"
+#include "base/random/divisor.h"
+#include "base/random/keyed_permutation.h"
+#include "base/random/philox.h"
 #include "catalog/sample_ref.h"
 
 namespace headrace {

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "base/philox.h"
+#include "base/random/philox.h"
 #include "catalog/sample_ref.h"
 #include "order/line_segment.h"
 #include "order/row_pool.h"

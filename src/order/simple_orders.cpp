@@ -1,7 +1,7 @@
 // Orders in which any position follows directly: file order, and a permutation of all rows.
 #include <algorithm>
 
-#include "base/tabled_permutation.h"
+#include "base/random/tabled_permutation.h"
 #include "order/direct_cursor.h"
 #include "order/key_use.h"
 #include "order/sampler.h"

@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/divisor.h"
+#include "base/random/divisor.h"
 
 namespace headrace {
 

@@ -6,8 +6,8 @@
 #include <mutex>
 #include <numeric>
 
-#include "base/keyed_permutation.h"
-#include "base/philox.h"
+#include "base/random/keyed_permutation.h"
+#include "base/random/philox.h"
 #include "order/direct_cursor.h"
 #include "order/key_use.h"
 #include "order/random_access_sampler.h"

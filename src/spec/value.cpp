@@ -8,8 +8,8 @@
 #include <cmath>
 #include <limits>
 
-#include "base/nearest_name.h"
-#include "base/number_text.h"
+#include "base/text/nearest_name.h"
+#include "base/text/number_text.h"
 
 namespace headrace {
 namespace {

@@ -2,8 +2,8 @@
 // reads structs out of values and writes them back.
 #pragma once
 
-#include <headrace/catalog/number_column.h>
-#include <headrace/catalog/whole_number.h>
+#include <headrace/number_column.h>
+#include <headrace/whole_number.h>
 
 #include <optional>
 #include <string>

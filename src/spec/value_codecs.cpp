@@ -1,6 +1,6 @@
 #include "spec/value_codecs.h"
 
-#include "base/nearest_name.h"
+#include "base/text/nearest_name.h"
 
 namespace headrace {
 

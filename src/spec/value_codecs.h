@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/words.h"
+#include "base/text/words.h"
 #include "spec/spec.h"
 
 namespace headrace {

@@ -10,8 +10,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "base/fork_safe_mutex.h"
 #include "base/result.h"
+#include "base/threads/fork_safe_mutex.h"
 
 namespace headrace {
 

@@ -17,7 +17,7 @@
 #include <filesystem>
 #include <memory>
 
-#include "base/crc32c.h"
+#include "base/checksum/crc32c.h"
 #include "base/packed.h"
 #include "storage/file_calls.h"
 #include "storage/file_system.h"

@@ -10,7 +10,7 @@
 #include <charconv>
 #include <filesystem>
 
-#include "base/cgroup.h"
+#include "base/machine/cgroup.h"
 #include "storage/mount_table.h"
 
 namespace headrace {

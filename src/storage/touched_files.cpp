@@ -5,7 +5,7 @@
 #include <atomic>
 #include <mutex>
 
-#include "base/fork_safe_mutex.h"
+#include "base/threads/fork_safe_mutex.h"
 
 namespace headrace {
 namespace {

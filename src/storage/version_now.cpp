@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <string_view>
 
-#include "base/parallel.h"
-#include "base/philox.h"
+#include "base/random/philox.h"
+#include "base/threads/parallel.h"
 #include "storage/file_system.h"
 
 namespace headrace {

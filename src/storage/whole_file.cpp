@@ -1,7 +1,7 @@
 #include "storage/whole_file.h"
 
 #include <fmt/format.h>
-#include <headrace/base/bytes.h>
+#include <headrace/bytes.h>
 
 #include <span>
 

@@ -7,7 +7,7 @@
 #include <optional>
 #include <unordered_set>
 
-#include "tokenizer/json_fields.h"
+#include "tokenizer/vocabulary/json_fields.h"
 
 namespace headrace::tokenizing {
 namespace {

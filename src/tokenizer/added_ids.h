@@ -4,8 +4,8 @@
 #include <nlohmann/json.hpp>
 
 #include "base/result.h"
-#include "tokenizer/json_vocabulary.h"
-#include "tokenizer/vocabulary.h"
+#include "tokenizer/vocabulary/json_vocabulary.h"
+#include "tokenizer/vocabulary/vocabulary.h"
 
 namespace headrace::tokenizing {
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "tokenizer/vocabulary.h"
+#include "tokenizer/vocabulary/vocabulary.h"
 
 namespace headrace::tokenizing {
 

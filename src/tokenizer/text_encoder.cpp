@@ -4,8 +4,8 @@
 #include <algorithm>
 
 #include "tokenizer/added_words.h"
-#include "tokenizer/character.h"
 #include "tokenizer/tokenizer_impl.h"
+#include "tokenizer/words/character.h"
 
 namespace headrace {
 

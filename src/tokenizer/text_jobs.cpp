@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "tokenizer/grammar.h"
+#include "tokenizer/words/grammar.h"
 
 namespace headrace::tokenizing {
 namespace {

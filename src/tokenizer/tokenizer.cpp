@@ -1,16 +1,16 @@
 #include <fmt/format.h>
-#include <headrace/tokenizer/tokenizer.h>
+#include <headrace/tokenizer.h>
 
 #include <algorithm>
 #include <atomic>
 
-#include "base/cpu_count.h"
-#include "base/page_buffer.h"
-#include "base/parallel.h"
+#include "base/machine/cpu_count.h"
+#include "base/memory/page_buffer.h"
+#include "base/threads/parallel.h"
 #include "tokenizer/added_words.h"
-#include "tokenizer/open_vocabulary.h"
 #include "tokenizer/text_jobs.h"
 #include "tokenizer/tokenizer_impl.h"
+#include "tokenizer/vocabulary/open_vocabulary.h"
 
 namespace headrace {
 

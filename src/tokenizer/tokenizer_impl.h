@@ -1,15 +1,15 @@
 // What is behind Tokenizer: its vocabulary, the table that threads share, and what they have learned.
 #pragma once
 
-#include <headrace/tokenizer/tokenizer.h>
+#include <headrace/tokenizer.h>
 
 #include <memory>
 #include <mutex>
 #include <utility>
 #include <vector>
 
-#include "base/fork_safe_mutex.h"
-#include "tokenizer/vocabulary.h"
+#include "base/threads/fork_safe_mutex.h"
+#include "tokenizer/vocabulary/vocabulary.h"
 #include "tokenizer/word_encoder.h"
 
 namespace headrace {

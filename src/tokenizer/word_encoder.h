@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "tokenizer/merge_word.h"
-#include "tokenizer/vocabulary.h"
-#include "tokenizer/word_ends.h"
+#include "tokenizer/vocabulary/vocabulary.h"
 #include "tokenizer/word_table.h"
+#include "tokenizer/words/word_ends.h"
 
 namespace headrace::tokenizing {
 

@@ -7,7 +7,7 @@
 
 #include "tokenizer/testing/toy_vocabulary.h"
 #include "tokenizer/text_jobs.h"
-#include "tokenizer/unicode_classes.h"
+#include "tokenizer/words/unicode_classes.h"
 
 namespace headrace::tokenizing {
 namespace {

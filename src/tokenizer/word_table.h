@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-#include "base/page_buffer.h"
+#include "base/memory/page_buffer.h"
 #include "tokenizer/word_key.h"
 
 namespace headrace::tokenizing {

@@ -2,7 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <headrace/base/bytes.h>
+#include <headrace/bytes.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/utsname.h>
@@ -11,7 +11,7 @@
 #include <algorithm>
 #include <fstream>
 
-#include "base/cpu_count.h"
+#include "base/machine/cpu_count.h"
 
 namespace headrace {
 namespace {

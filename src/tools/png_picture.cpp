@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "codec/chunk_encoder.h"
-#include "codec/raw_deflate.h"
+#include "codec/compression/raw_deflate.h"
 
 namespace headrace {
 namespace {

@@ -1,7 +1,7 @@
 // tokenize: the screen before and after a corpus is tokenised.
 #include <fmt/format.h>
-#include <headrace/base/bytes.h>
-#include <headrace/tools/tools.h>
+#include <headrace/bytes.h>
+#include <headrace/tools.h>
 
 #include <cmath>
 

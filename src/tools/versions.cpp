@@ -1,4 +1,4 @@
-#include <headrace/tools/tools.h>
+#include <headrace/tools.h>
 
 #include "codec/library_versions.h"
 #include "format/library_versions.h"

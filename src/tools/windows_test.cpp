@@ -1,12 +1,12 @@
 // What the tools make of windows.
 #include <gtest/gtest.h>
-#include <headrace/tools/tools.h>
+#include <headrace/tools.h>
 
 #include <string>
 
 #include "base/testing/temporary_folder.h"
-#include "dataset/data_tree.h"
-#include "dataset/verbs/verb_options.h"
+#include "dataset/recipe/data_tree.h"
+#include "dataset/recipe/verb_options.h"
 #include "format/testing/npy_files.h"
 
 namespace headrace {

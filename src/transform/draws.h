@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "base/philox.h"
+#include "base/random/philox.h"
 #include "transform/kernel.h"
 
 namespace headrace {

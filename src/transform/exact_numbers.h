@@ -1,8 +1,8 @@
 // Numbers that are compared exactly: integers beyond 2^53 do not pass through double.
 #pragma once
 
-#include <headrace/catalog/dtype.h>
-#include <headrace/catalog/whole_number.h>
+#include <headrace/dtype.h>
+#include <headrace/whole_number.h>
 
 #include <cmath>
 #include <cstddef>

@@ -1,7 +1,7 @@
 // Kernel: what a transform does to one sample, its types known.
 #pragma once
 
-#include <headrace/catalog/field.h>
+#include <headrace/field.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "base/philox.h"
+#include "base/random/philox.h"
 #include "base/result.h"
 
 namespace headrace {

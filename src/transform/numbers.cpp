@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/nearest_name.h"
+#include "base/text/nearest_name.h"
 
 namespace headrace {
 namespace {

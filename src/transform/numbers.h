@@ -1,7 +1,7 @@
 // Numbers of any type as float or double, and back.
 #pragma once
 
-#include <headrace/catalog/dtype.h>
+#include <headrace/dtype.h>
 
 #include <cstddef>
 #include <cstdint>

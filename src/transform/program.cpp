@@ -7,11 +7,11 @@
 #include <map>
 #include <numeric>
 
-#include "base/align.h"
-#include "base/nearest_name.h"
+#include "base/memory/align.h"
+#include "base/text/nearest_name.h"
 #include "transform/element_kernel.h"
+#include "transform/kinds/turned_fields.h"
 #include "transform/registry.h"
-#include "transform/turned_fields.h"
 
 namespace headrace {
 

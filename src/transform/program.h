@@ -2,7 +2,7 @@
 // is done with it on the way or once it is there.
 #pragma once
 
-#include <headrace/transform/transform.h>
+#include <headrace/transform.h>
 
 #include <memory>
 #include <optional>

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "base/nearest_name.h"
+#include "base/text/nearest_name.h"
 #include "transform/kinds.h"
 
 namespace headrace {

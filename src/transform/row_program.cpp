@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "base/page_buffer.h"
-#include "base/stream_copy.h"
+#include "base/memory/page_buffer.h"
+#include "base/memory/stream_copy.h"
 
 namespace headrace {
 namespace {

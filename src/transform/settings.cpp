@@ -6,10 +6,10 @@
 #include <bit>
 #include <cmath>
 
-#include "base/crc32c.h"
-#include "base/nearest_name.h"
-#include "base/number_text.h"
-#include "base/philox.h"
+#include "base/checksum/crc32c.h"
+#include "base/random/philox.h"
+#include "base/text/nearest_name.h"
+#include "base/text/number_text.h"
 #include "transform/numbers.h"
 
 namespace headrace {

@@ -1,8 +1,8 @@
 // Settings: reads what a transform was told, and refuses what it does not know.
 #pragma once
 
-#include <headrace/catalog/dtype.h>
-#include <headrace/transform/transform.h>
+#include <headrace/dtype.h>
+#include <headrace/transform.h>
 
 #include <cstdint>
 #include <limits>

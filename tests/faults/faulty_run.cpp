@@ -11,7 +11,7 @@
 #include <optional>
 #include <set>
 
-#include "base/memory_budget.h"
+#include "base/memory/memory_budget.h"
 #include "format/testing/hdf5_files.h"
 #include "thread_stat.h"
 

@@ -1,7 +1,7 @@
 // Uses of a loader, from open() to close(), while something fails; and whether each ended as it should.
 #pragma once
 
-#include <headrace/loader/loader.h>
+#include <headrace/loader.h>
 
 #include <string>
 #include <utility>

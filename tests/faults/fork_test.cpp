@@ -12,8 +12,8 @@
 #include <string>
 #include <thread>
 
-#include "base/fork_safe_mutex.h"
 #include "base/testing/temporary_folder.h"
+#include "base/threads/fork_safe_mutex.h"
 #include "format/hdf5/library_lock.h"
 #include "storage/local_file.h"
 #include "thread_stat.h"

@@ -3,15 +3,15 @@
 #include <cstdio>
 #include <thread>
 
-#include "assembly/block_server.h"
-#include "assembly/part_server.h"
-#include "assembly/request_window.h"
-#include "assembly/row_gather.h"
-#include "catalog/span_map.h"
+#include "assembly/copying/row_gather.h"
+#include "assembly/servers/block_server.h"
+#include "assembly/servers/part_server.h"
+#include "assembly/window/request_window.h"
+#include "catalog/samples/span_map.h"
 #include "dataset/testing/fake_source.h"
 #include "delivery/slot_arena.h"
 #include "delivery/slot_pool.h"
-#include "order/fixed_steps.h"
+#include "order/steps/fixed_steps.h"
 
 namespace headrace {
 namespace {

@@ -5,10 +5,10 @@
 #include <cstdio>
 #include <vector>
 
-#include "base/memory_budget.h"
+#include "base/memory/memory_budget.h"
 #include "dataset/testing/fake_source.h"
 #include "dataset/testing/mapped_data.h"
-#include "loader/plan_for.h"
+#include "loader/plan/plan_for.h"
 
 namespace headrace {
 namespace {

@@ -20,8 +20,8 @@ BUILD = ROOT / "build" / "release"
 EXACTLY_ONCE, MEMORY = "exactly_once_probe", "memory_probe"
 SOURCES = ["files", "decoded blocks", "encoded blocks", "all rows", "spans"]
 
-SINK, GATHER, STORE = "assembly/sink.cpp", "assembly/sink_gather.cpp", "assembly/row_gather.cpp"
-SERVER, KEPT = "assembly/block_server.cpp", "assembly/block_server_kept.cpp"
+SINK, GATHER, STORE = "assembly/copying/sink.cpp", "assembly/copying/sink_gather.cpp", "assembly/copying/row_gather.cpp"
+SERVER, KEPT = "assembly/servers/block_server.cpp", "assembly/servers/block_server_kept.cpp"
 ROW_FROM = "const std::byte* const at = source.data + row * source.stride_bytes;"
 ROW_TO = "std::byte* const place = to + requests[i].position * job.row_bytes;"
 MOVE_FROM = "const std::byte* at = source.data + (begin - source.first_row) * source.stride_bytes;"
@@ -128,7 +128,7 @@ MUTANTS = [
 ]
 
 
-DROP, LOADER = "assembly/request_window_drop.cpp", "loader/loader.cpp"
+DROP, LOADER = "assembly/window/request_window_drop.cpp", "loader/loader.cpp"
 # What it is, file, line, and what it becomes.
 MEMORY_MUTANTS = [
     (

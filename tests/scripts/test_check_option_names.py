@@ -15,7 +15,11 @@ LIST = '  {member<&S::max_items>("max_items", "…"),\n member_of<&S::options, &
 def check(root: Path, table: str, files: dict[str, str]) -> tuple[int, list[str]]:
     """Writes a small tree and checks it."""
     subprocess.run(["git", "init", "-q", str(root)], check=True)
-    for name, text in {"src/loader/loader_settings.cpp": LIST, "scripts/option_names.txt": table, **files}.items():
+    for name, text in {
+        "src/loader/options/loader_settings.cpp": LIST,
+        "scripts/option_names.txt": table,
+        **files,
+    }.items():
         path = root / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)

@@ -7,7 +7,7 @@
 #include <fstream>
 #include <string>
 
-#include "base/available_memory.h"
+#include "base/machine/available_memory.h"
 #include "base/testing/temporary_folder.h"
 
 namespace headrace::testing {

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "base/testing/temporary_folder.h"
-#include "cache/cache_directory.h"
+#include "cache/directory/cache_directory.h"
 #include "cache/testing/rows.h"
 
 namespace headrace::testing_rows {

@@ -1,4 +1,4 @@
-// In place of codec/blosc.cpp in a build without its library (HEADRACE_WITH_BLOSC=OFF).
+// In place of codec/compression/blosc.cpp in a build without its library (HEADRACE_WITH_BLOSC=OFF).
 #include "codec/codec.h"
 #include "codec/library_versions.h"
 

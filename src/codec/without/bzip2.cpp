@@ -1,4 +1,4 @@
-// In place of codec/bzip2.cpp in a build without its library (HEADRACE_WITH_BZIP2=OFF).
+// In place of codec/compression/bzip2.cpp in a build without its library (HEADRACE_WITH_BZIP2=OFF).
 #include "codec/codec.h"
 
 namespace headrace {

@@ -1,4 +1,4 @@
-// In place of codec/snappy.cpp in a build without its library (HEADRACE_WITH_SNAPPY=OFF).
+// In place of codec/compression/snappy.cpp in a build without its library (HEADRACE_WITH_SNAPPY=OFF).
 #include "codec/codec.h"
 
 namespace headrace {

@@ -1,4 +1,4 @@
-// In place of codec/szip.cpp in a build without its library (HEADRACE_WITH_SZIP=OFF).
+// In place of codec/compression/szip.cpp in a build without its library (HEADRACE_WITH_SZIP=OFF).
 #include "codec/codec.h"
 
 namespace headrace {

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <gtest/gtest.h>
-#include <headrace/dataset/dataset.h>
+#include <headrace/dataset.h>
 
 #include <cstdint>
 #include <string>

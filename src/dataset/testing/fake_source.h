@@ -1,7 +1,7 @@
 // A data set in memory for tests: two or more arrays with chunks of their own, errors and delays on request.
 #pragma once
 
-#include <headrace/dataset/dataset.h>
+#include <headrace/dataset.h>
 
 #include <atomic>
 #include <chrono>

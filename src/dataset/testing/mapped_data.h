@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "assembly/mapped_source.h"
-#include "catalog/box_map.h"
-#include "catalog/span_map.h"
+#include "catalog/samples/box_map.h"
+#include "catalog/samples/span_map.h"
 #include "dataset/testing/fake_source.h"
 
 namespace headrace::testing {

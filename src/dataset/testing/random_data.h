@@ -2,10 +2,10 @@
 #pragma once
 
 #include <gtest/gtest.h>
-#include <headrace/dataset/dataset.h>
-#include <headrace/dataset/mix.h>
-#include <headrace/dataset/spans.h>
-#include <headrace/dataset/windows.h>
+#include <headrace/dataset.h>
+#include <headrace/mix.h>
+#include <headrace/spans.h>
+#include <headrace/windows.h>
 #include <rapidcheck.h>
 
 #include <algorithm>

@@ -4,13 +4,14 @@
 
 #include <algorithm>
 
-#include "assembly/transform_finisher.h"
+#include "assembly/copying/transform_finisher.h"
 #include "dataset/dataset_contents.h"
-#include "dataset/mapped_samples.h"
-#include "dataset/refuse.h"
-#include "dataset/verbs/map_fields.h"
+#include "dataset/recipe/refuse.h"
+#include "dataset/recipe/transform_codec.h"
+#include "dataset/recipe/verb_options.h"
+#include "dataset/samples/map_fields.h"
+#include "dataset/samples/mapped_samples.h"
 #include "dataset/verbs/truncate.h"
-#include "dataset/verbs/verb_options.h"
 
 namespace headrace {
 namespace {

@@ -1,15 +1,15 @@
 // What open() takes, as run files and recipes have it.
-#include <headrace/dataset/dataset.h>
+#include <headrace/dataset.h>
 
 #include <algorithm>
 #include <utility>
 
-#include "dataset/field_forms.h"
-#include "dataset/file_lists.h"
-#include "dataset/refuse.h"
+#include "dataset/files/file_lists.h"
+#include "dataset/recipe/field_forms.h"
+#include "dataset/recipe/refuse.h"
+#include "dataset/recipe/verb_options.h"
+#include "dataset/recipe/words.h"
 #include "dataset/verbs/registry.h"
-#include "dataset/verbs/verb_options.h"
-#include "dataset/words.h"
 #include "spec/path_forms.h"
 
 namespace headrace {

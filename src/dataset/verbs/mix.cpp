@@ -1,15 +1,15 @@
-#include <headrace/dataset/mix.h>
+#include <headrace/mix.h>
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 
-#include "dataset/companion_files.h"
 #include "dataset/dataset_contents.h"
-#include "dataset/mapped_samples.h"
-#include "dataset/refuse.h"
-#include "dataset/verbs/verb_options.h"
+#include "dataset/files/companion_files.h"
+#include "dataset/recipe/refuse.h"
+#include "dataset/recipe/verb_options.h"
+#include "dataset/samples/mapped_samples.h"
 
 namespace headrace {
 namespace {

@@ -1,16 +1,16 @@
 // What mix() takes, as run files and recipes have it.
-#include <headrace/dataset/mix.h>
+#include <headrace/mix.h>
 
 #include <fmt/format.h>
 
 #include <utility>
 #include <vector>
 
-#include "dataset/field_forms.h"
-#include "dataset/refuse.h"
+#include "dataset/recipe/field_forms.h"
+#include "dataset/recipe/refuse.h"
+#include "dataset/recipe/verb_options.h"
+#include "dataset/recipe/words.h"
 #include "dataset/verbs/registry.h"
-#include "dataset/verbs/verb_options.h"
-#include "dataset/words.h"
 
 namespace headrace {
 namespace {

@@ -1,18 +1,18 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <headrace/dataset/volumes.h>
+#include <headrace/volumes.h>
 
 #include <algorithm>
 #include <cmath>
 #include <utility>
 
-#include "base/nearest_name.h"
+#include "base/text/nearest_name.h"
 #include "dataset/dataset_contents.h"
-#include "dataset/mapped_samples.h"
-#include "dataset/patch_samples.h"
-#include "dataset/refuse.h"
-#include "dataset/verbs/verb_options.h"
-#include "dataset/volumes_contents.h"
+#include "dataset/recipe/refuse.h"
+#include "dataset/recipe/verb_options.h"
+#include "dataset/samples/mapped_samples.h"
+#include "dataset/volumes/patch_samples.h"
+#include "dataset/volumes/volumes_contents.h"
 
 namespace headrace {
 namespace {

@@ -1,18 +1,18 @@
 // What open_volumes() and patches() take, as run files and recipes have it.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <headrace/dataset/volumes.h>
+#include <headrace/volumes.h>
 
 #include <algorithm>
 #include <utility>
 
-#include "base/number_text.h"
-#include "dataset/field_forms.h"
-#include "dataset/file_lists.h"
-#include "dataset/refuse.h"
+#include "base/text/number_text.h"
+#include "dataset/files/file_lists.h"
+#include "dataset/recipe/field_forms.h"
+#include "dataset/recipe/refuse.h"
+#include "dataset/recipe/verb_options.h"
+#include "dataset/recipe/words.h"
 #include "dataset/verbs/registry.h"
-#include "dataset/verbs/verb_options.h"
-#include "dataset/words.h"
 #include "spec/path_forms.h"
 
 namespace headrace {

@@ -2,7 +2,7 @@
 // registry.cpp; docs/guides/adding-a-verb.md.
 #pragma once
 
-#include "dataset/data_tree.h"
+#include "dataset/recipe/data_tree.h"
 
 namespace headrace {
 

@@ -1,21 +1,21 @@
 // What select(), split(), choose(), map() and windows() take, as run files and recipes have it.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <headrace/dataset/windows.h>
+#include <headrace/windows.h>
 
 #include <algorithm>
 #include <cmath>
 #include <utility>
 
-#include "base/number_text.h"
+#include "base/text/number_text.h"
 #include "dataset/dataset_contents.h"
-#include "dataset/field_forms.h"
-#include "dataset/refuse.h"
-#include "dataset/transform_codec.h"
+#include "dataset/recipe/field_forms.h"
+#include "dataset/recipe/refuse.h"
+#include "dataset/recipe/transform_codec.h"
+#include "dataset/recipe/verb_options.h"
+#include "dataset/recipe/words.h"
 #include "dataset/verbs/registry.h"
 #include "dataset/verbs/select_rows.h"
-#include "dataset/verbs/verb_options.h"
-#include "dataset/words.h"
 
 namespace headrace {
 

@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include "dataset/dataset_contents.h"
-#include "dataset/mapped_samples.h"
-#include "dataset/refuse.h"
-#include "dataset/verbs/verb_options.h"
+#include "dataset/recipe/refuse.h"
+#include "dataset/recipe/verb_options.h"
+#include "dataset/samples/mapped_samples.h"
 
 namespace headrace {
 

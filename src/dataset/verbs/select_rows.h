@@ -1,12 +1,12 @@
 // A selection from a data set, given as a set of its samples.
 #pragma once
 
-#include <headrace/dataset/dataset.h>
+#include <headrace/dataset.h>
 
 #include <memory>
 
 #include "catalog/row_set.h"
-#include "dataset/data_tree.h"
+#include "dataset/recipe/data_tree.h"
 
 namespace headrace {
 

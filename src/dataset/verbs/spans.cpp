@@ -1,18 +1,18 @@
-#include <headrace/dataset/spans.h>
+#include <headrace/spans.h>
 
 #include <fmt/format.h>
 
 #include <utility>
 
-#include "base/number_text.h"
+#include "base/text/number_text.h"
 #include "dataset/dataset_contents.h"
-#include "dataset/key_runs.h"
-#include "dataset/memory_rows.h"
-#include "dataset/meta_spans.h"
-#include "dataset/refuse.h"
-#include "dataset/span_list.h"
-#include "dataset/span_samples.h"
-#include "dataset/verbs/verb_options.h"
+#include "dataset/recipe/refuse.h"
+#include "dataset/recipe/verb_options.h"
+#include "dataset/samples/key_runs.h"
+#include "dataset/samples/memory_rows.h"
+#include "dataset/samples/meta_spans.h"
+#include "dataset/samples/span_list.h"
+#include "dataset/samples/span_samples.h"
 
 namespace headrace {
 namespace {

@@ -1,12 +1,12 @@
 // What spans() takes, as run files and recipes have it.
-#include <headrace/dataset/spans.h>
+#include <headrace/spans.h>
 
 #include <utility>
 
-#include "dataset/field_forms.h"
-#include "dataset/refuse.h"
+#include "dataset/recipe/field_forms.h"
+#include "dataset/recipe/refuse.h"
+#include "dataset/recipe/verb_options.h"
 #include "dataset/verbs/registry.h"
-#include "dataset/verbs/verb_options.h"
 
 namespace headrace {
 namespace {

@@ -1,4 +1,4 @@
-#include <headrace/dataset/split.h>
+#include <headrace/split.h>
 
 #include <fmt/format.h>
 
@@ -7,14 +7,14 @@
 #include <functional>
 #include <numeric>
 
-#include "base/keyed_permutation.h"
-#include "base/philox.h"
+#include "base/random/keyed_permutation.h"
+#include "base/random/philox.h"
 #include "dataset/dataset_contents.h"
-#include "dataset/label.h"
-#include "dataset/mapped_samples.h"
-#include "dataset/refuse.h"
+#include "dataset/facts/label.h"
+#include "dataset/recipe/refuse.h"
+#include "dataset/recipe/verb_options.h"
+#include "dataset/samples/mapped_samples.h"
 #include "dataset/verbs/select_rows.h"
-#include "dataset/verbs/verb_options.h"
 
 namespace headrace {
 namespace {

@@ -1,8 +1,8 @@
 // What open_tokens() takes, as run files and recipes have it; and documents of tokens.
-#include <headrace/dataset/tokens.h>
+#include <headrace/tokens.h>
 
+#include "dataset/recipe/verb_options.h"
 #include "dataset/verbs/registry.h"
-#include "dataset/verbs/verb_options.h"
 #include "spec/path_forms.h"
 
 namespace headrace {

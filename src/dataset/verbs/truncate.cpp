@@ -5,9 +5,10 @@
 #include <limits>
 
 #include "dataset/dataset_contents.h"
-#include "dataset/mapped_samples.h"
-#include "dataset/refuse.h"
-#include "dataset/verbs/verb_options.h"
+#include "dataset/recipe/refuse.h"
+#include "dataset/recipe/transform_codec.h"
+#include "dataset/recipe/verb_options.h"
+#include "dataset/samples/mapped_samples.h"
 #include "transform/settings.h"
 
 namespace headrace {

@@ -1,14 +1,9 @@
 // Truncate: samples of several rows get no more than so many. Part of Dataset::map().
 #pragma once
 
-#include <headrace/dataset/dataset.h>
-
-#include <string_view>
+#include <headrace/dataset.h>
 
 namespace headrace {
-
-/// Name of the transform. It is none of the fields' values but of which rows a sample has, so that these are not read.
-inline constexpr std::string_view kTruncate = "Truncate";
 
 /// Return the data set with at most `rows` rows of each sample: the "first", or "random" ones, anew in each epoch.
 /// \param transform  Settings: rows, method. Throws kInvalidArgument: wrong settings, samples of one length;

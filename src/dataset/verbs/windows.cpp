@@ -1,17 +1,17 @@
-#include <headrace/dataset/windows.h>
+#include <headrace/windows.h>
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <limits>
 
-#include "base/number_text.h"
+#include "base/text/number_text.h"
 #include "catalog/row_digest.h"
-#include "catalog/span_map.h"
+#include "catalog/samples/span_map.h"
 #include "dataset/dataset_contents.h"
-#include "dataset/mapped_samples.h"
-#include "dataset/refuse.h"
-#include "dataset/verbs/verb_options.h"
+#include "dataset/recipe/refuse.h"
+#include "dataset/recipe/verb_options.h"
+#include "dataset/samples/mapped_samples.h"
 
 namespace headrace {
 namespace {

@@ -10,9 +10,9 @@
 #include <string_view>
 
 #include "base/result.h"
-#include "format/hdf5/attribute_message.h"
-#include "format/hdf5/fractal_heap.h"
-#include "format/hdf5/tree2.h"
+#include "format/hdf5/structure/attribute_message.h"
+#include "format/hdf5/structure/fractal_heap.h"
+#include "format/hdf5/structure/tree2.h"
 
 namespace headrace::hdf5 {
 namespace {

@@ -3,12 +3,12 @@
 // Read by ourselves: H5Aiterate of HDF5 1.10 crashes where one of several attributes is damaged.
 #pragma once
 
-#include <headrace/catalog/attribute.h>
+#include <headrace/attribute.h>
 
 #include <vector>
 
-#include "format/hdf5/heap_text.h"
-#include "format/hdf5/object_header.h"
+#include "format/hdf5/structure/heap_text.h"
+#include "format/hdf5/structure/object_header.h"
 
 namespace headrace::hdf5 {
 

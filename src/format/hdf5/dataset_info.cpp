@@ -1,16 +1,16 @@
 #include "format/hdf5/dataset_info.h"
 
 #include <fmt/format.h>
-#include <headrace/base/bytes.h>
+#include <headrace/bytes.h>
 
 #include <algorithm>
 #include <array>
 #include <cstring>
 #include <limits>
 
-#include "format/hdf5/chunk_index.h"
-#include "format/hdf5/object_header.h"
-#include "format/hdf5/virtual_layout.h"
+#include "format/hdf5/chunks/chunk_index.h"
+#include "format/hdf5/structure/object_header.h"
+#include "format/hdf5/virtual/virtual_layout.h"
 
 namespace headrace::hdf5 {
 namespace {

@@ -9,10 +9,10 @@
 
 #include "catalog/array_info.h"
 #include "codec/codec.h"
-#include "format/hdf5/element_type.h"
 #include "format/hdf5/file_state.h"
 #include "format/hdf5/filter_ids.h"
 #include "format/hdf5/outside_files.h"
+#include "format/hdf5/types/element_type.h"
 
 namespace headrace::hdf5 {
 

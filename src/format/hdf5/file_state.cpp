@@ -5,7 +5,7 @@
 #include <array>
 #include <filesystem>
 
-#include "format/hdf5/group_check.h"
+#include "format/hdf5/structure/group_check.h"
 
 namespace headrace::hdf5 {
 namespace {

@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "format/hdf5/object_header.h"
 #include "format/hdf5/recording_driver.h"
-#include "format/hdf5/superblock.h"
+#include "format/hdf5/structure/object_header.h"
+#include "format/hdf5/structure/superblock.h"
 
 namespace headrace::hdf5 {
 

@@ -4,17 +4,17 @@
 
 #include <algorithm>
 
-#include "base/nearest_name.h"
-#include "format/hdf5/chunked_array.h"
+#include "base/text/nearest_name.h"
+#include "format/hdf5/arrays/chunked_array.h"
+#include "format/hdf5/arrays/library_array.h"
+#include "format/hdf5/arrays/plain_arrays.h"
 #include "format/hdf5/dataset_info.h"
 #include "format/hdf5/file_state.h"
-#include "format/hdf5/library_array.h"
-#include "format/hdf5/native_bytes.h"
 #include "format/hdf5/open_described.h"
-#include "format/hdf5/plain_arrays.h"
-#include "format/hdf5/readable_type.h"
 #include "format/hdf5/remembered.h"
-#include "format/hdf5/virtual_array.h"
+#include "format/hdf5/types/native_bytes.h"
+#include "format/hdf5/types/readable_type.h"
+#include "format/hdf5/virtual/virtual_array.h"
 #include "format/hdf5/walk.h"
 
 namespace headrace::hdf5 {

@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/fork_safe_mutex.h"
+#include "base/threads/fork_safe_mutex.h"
 
 namespace headrace::hdf5 {
 

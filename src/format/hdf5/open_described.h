@@ -4,7 +4,7 @@
 #include <memory>
 #include <string>
 
-#include "format/hdf5/array_base.h"
+#include "format/hdf5/arrays/array_base.h"
 
 namespace headrace::hdf5 {
 

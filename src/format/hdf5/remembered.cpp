@@ -6,13 +6,13 @@
 #include <mutex>
 #include <utility>
 
-#include "base/fork_safe_mutex.h"
-#include "base/made_once.h"
+#include "base/threads/fork_safe_mutex.h"
+#include "base/threads/made_once.h"
 #include "catalog/array_info_bytes.h"
 #include "catalog/attribute_bytes.h"
-#include "format/hdf5/chunked_array.h"
+#include "format/hdf5/arrays/chunked_array.h"
+#include "format/hdf5/arrays/plain_arrays.h"
 #include "format/hdf5/hdf5_reader.h"
-#include "format/hdf5/plain_arrays.h"
 
 namespace headrace::hdf5 {
 namespace {

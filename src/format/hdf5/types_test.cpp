@@ -1,6 +1,6 @@
 // Datatypes: which columns they become, and which path reads them.
-#include "format/hdf5/element_type.h"
 #include "format/hdf5/hdf5_testing.h"
+#include "format/hdf5/types/element_type.h"
 
 namespace headrace::hdf5 {
 namespace {

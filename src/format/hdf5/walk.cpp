@@ -1,7 +1,7 @@
 #include "format/hdf5/walk.h"
 
 #include <fmt/format.h>
-#include <headrace/base/bytes.h>
+#include <headrace/bytes.h>
 
 #include <algorithm>
 #include <cstring>
@@ -10,8 +10,8 @@
 
 #include "format/hdf5/attributes.h"
 #include "format/hdf5/dataset_info.h"
-#include "format/hdf5/group_check.h"
-#include "format/hdf5/object_header.h"
+#include "format/hdf5/structure/group_check.h"
+#include "format/hdf5/structure/object_header.h"
 
 namespace headrace::hdf5 {
 namespace {

@@ -4,8 +4,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "base/crc32c.h"
-#include "base/read_json.h"
+#include "base/checksum/crc32c.h"
+#include "base/text/read_json.h"
 
 namespace headrace {
 namespace {

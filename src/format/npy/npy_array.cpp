@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "codec/raw_deflate.h"
+#include "codec/compression/raw_deflate.h"
 #include "storage/file_system.h"
 
 namespace headrace::npy {

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <array>
 
-#include "base/nearest_name.h"
+#include "base/text/nearest_name.h"
 
 namespace headrace::npy {
 namespace {

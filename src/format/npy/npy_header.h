@@ -5,7 +5,7 @@
 // with the keys descr, fortran_order and shape; in latin-1, or UTF-8 for version 3. The values follow at once.
 #pragma once
 
-#include <headrace/catalog/dtype.h>
+#include <headrace/dtype.h>
 #include "catalog/stored_column.h"
 
 #include <cstddef>

@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <string_view>
 
-#include "codec/raw_deflate.h"
+#include "codec/compression/raw_deflate.h"
 #include "format/npy/npy_entries.h"
 #include "format/npy/zip_directory.h"
 

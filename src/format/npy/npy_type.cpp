@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "codec/byteswap.h"
+#include "codec/elements/byteswap.h"
 
 namespace headrace::npy {
 namespace {

@@ -8,18 +8,18 @@
 #include <mutex>
 #include <utility>
 
-#include "base/fork_safe_mutex.h"
-#include "base/page_buffer.h"
-#include "base/unplanned_memory.h"
+#include "base/memory/page_buffer.h"
+#include "base/memory/unplanned_memory.h"
+#include "base/threads/fork_safe_mutex.h"
 #include "codec/codec.h"
 #include "codec/coded_bytes.h"
 #include "format/parquet/column_description.h"
-#include "format/parquet/column_pages.h"
-#include "format/parquet/dictionary_cache.h"
-#include "format/parquet/list_lengths.h"
-#include "format/parquet/page_values.h"
-#include "format/parquet/page_walk.h"
-#include "format/parquet/stored_page.h"
+#include "format/parquet/pages/column_pages.h"
+#include "format/parquet/pages/dictionary_cache.h"
+#include "format/parquet/pages/list_lengths.h"
+#include "format/parquet/pages/page_values.h"
+#include "format/parquet/pages/page_walk.h"
+#include "format/parquet/pages/stored_page.h"
 
 namespace headrace::parquet {
 namespace {

@@ -5,7 +5,7 @@
 #include <limits>
 #include <utility>
 
-#include "format/parquet/column_pages.h"
+#include "format/parquet/pages/column_pages.h"
 
 namespace headrace::parquet {
 namespace {

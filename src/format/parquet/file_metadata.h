@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "base/memory/unplanned_memory.h"
 #include "base/result.h"
-#include "base/unplanned_memory.h"
 
 namespace headrace::parquet {
 

@@ -1,7 +1,7 @@
 // Whole Parquet files for tests, out of the pages of parquet_testing.h.
 #pragma once
 
-#include "codec/raw_deflate.h"
+#include "codec/compression/raw_deflate.h"
 #include "format/parquet/parquet_testing.h"
 
 namespace headrace::parquet {

@@ -6,7 +6,7 @@
 #include <map>
 #include <utility>
 
-#include "base/utf8.h"
+#include "base/text/utf8.h"
 
 namespace headrace::parquet {
 namespace {

@@ -1,7 +1,7 @@
 // LeafColumn: what a column of a Parquet file is delivered as, or why it is not.
 #pragma once
 
-#include <headrace/catalog/dtype.h>
+#include <headrace/dtype.h>
 
 #include <cstdint>
 #include <string>

@@ -4,8 +4,8 @@
 #include <limits>
 #include <string_view>
 
-#include "format/parquet/list_lengths.h"
 #include "format/parquet/list_testing.h"
+#include "format/parquet/pages/list_lengths.h"
 #include "format/parquet/parquet_reader.h"
 #include "format/testing/format_suite.h"
 #include "format/testing/read_rows.h"

@@ -6,11 +6,11 @@
 #include <string>
 #include <vector>
 
-#include "base/fork_safe_mutex.h"
-#include "base/memory_budget.h"
+#include "base/memory/memory_budget.h"
+#include "base/threads/fork_safe_mutex.h"
 #include "format/parquet/file_metadata.h"
 #include "format/parquet/leaf_column.h"
-#include "format/parquet/length_counter.h"
+#include "format/parquet/pages/length_counter.h"
 #include "storage/random_access_file.h"
 
 namespace headrace::parquet {

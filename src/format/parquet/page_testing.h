@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "format/parquet/page_values.h"
+#include "format/parquet/pages/page_values.h"
 #include "format/parquet/parquet_testing.h"
 
 namespace headrace::parquet {

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "base/nearest_name.h"
+#include "base/text/nearest_name.h"
 #include "format/parquet/column_array.h"
 #include "format/parquet/column_description.h"
 #include "format/parquet/footer.h"

@@ -15,7 +15,7 @@
 
 #include "format/parquet/compact_reader.h"
 #include "format/parquet/file_metadata.h"
-#include "format/parquet/page_header.h"
+#include "format/parquet/pages/page_header.h"
 
 namespace headrace::parquet {
 

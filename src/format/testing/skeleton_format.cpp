@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "base/nearest_name.h"
-#include "codec/byteswap.h"
+#include "base/text/nearest_name.h"
+#include "codec/elements/byteswap.h"
 
 namespace headrace::skeleton {
 namespace {

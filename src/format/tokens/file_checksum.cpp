@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/crc32c.h"
+#include "base/checksum/crc32c.h"
 #include "storage/file_system.h"
 
 namespace headrace::token_files {

@@ -1,7 +1,7 @@
 // What the first bytes of a raw file of tokens say: other formats, text, and numbers of another width.
 #pragma once
 
-#include <headrace/catalog/dtype.h>
+#include <headrace/dtype.h>
 
 #include <cstddef>
 #include <span>

@@ -5,7 +5,7 @@
 // data of several modes an i8 a sequence. Mark i is the first sequence of document i; the last mark is their number.
 #pragma once
 
-#include <headrace/catalog/dtype.h>
+#include <headrace/dtype.h>
 
 #include <cstdint>
 #include <memory>

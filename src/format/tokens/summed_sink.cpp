@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "base/crc32c.h"
+#include "base/checksum/crc32c.h"
 #include "format/tokens/file_checksum.h"
 
 namespace headrace::token_files {

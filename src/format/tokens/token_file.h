@@ -1,7 +1,7 @@
 // A file of tokens, of any kind, as one array of whole numbers, with what lies beside it.
 #pragma once
 
-#include <headrace/catalog/dtype.h>
+#include <headrace/dtype.h>
 
 #include <cstdint>
 #include <map>

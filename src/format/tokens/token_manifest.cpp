@@ -7,8 +7,8 @@
 #include <charconv>
 #include <nlohmann/json.hpp>
 
-#include "base/crc32c.h"
-#include "base/read_json.h"
+#include "base/checksum/crc32c.h"
+#include "base/text/read_json.h"
 #include "format/npy/manifest_text.h"
 #include "format/tokens/token_type.h"
 #include "storage/file_system.h"

@@ -12,7 +12,7 @@
 // the last one is of this object without it, written with one blank a level, as json.dumps(indent=1) does.
 #pragma once
 
-#include <headrace/catalog/dtype.h>
+#include <headrace/dtype.h>
 
 #include <cstdint>
 #include <optional>

@@ -1,7 +1,7 @@
 // The type of token numbers: what words say of it, and which one holds a vocabulary.
 #pragma once
 
-#include <headrace/catalog/dtype.h>
+#include <headrace/dtype.h>
 
 #include <cstdint>
 #include <optional>

@@ -1,6 +1,6 @@
-// In place of format/hdf5/rewritten_file.cpp in a build without libhdf5 (HEADRACE_WITH_HDF5=OFF): nothing can be
-// written.
-#include "format/hdf5/rewritten_file.h"
+// In place of format/hdf5/writing/rewritten_file.cpp in a build without libhdf5 (HEADRACE_WITH_HDF5=OFF): nothing can
+// be written.
+#include "format/hdf5/writing/rewritten_file.h"
 
 namespace headrace::hdf5 {
 namespace {

@@ -1,7 +1,7 @@
 // The JSON attributes of Zarr as ours.
 #pragma once
 
-#include <headrace/catalog/attribute.h>
+#include <headrace/attribute.h>
 
 #include "format/zarr/json.h"
 

@@ -5,7 +5,7 @@
 #include <array>
 #include <string_view>
 
-#include "base/read_json.h"
+#include "base/text/read_json.h"
 
 namespace headrace::zarr {
 namespace {

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <utility>
 
-#include "base/number_text.h"
-#include "catalog/unit_ratio.h"
+#include "base/text/number_text.h"
+#include "catalog/samples/unit_ratio.h"
 
 namespace headrace::zarr {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <mutex>
 
-#include "base/crc32c.h"
+#include "base/checksum/crc32c.h"
 #include "codec/coded_bytes.h"
 
 namespace headrace::zarr {

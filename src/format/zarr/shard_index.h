@@ -10,8 +10,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "base/fork_safe_mutex.h"
 #include "base/result.h"
+#include "base/threads/fork_safe_mutex.h"
 #include "format/zarr/array_metadata.h"
 #include "storage/random_access_file.h"
 

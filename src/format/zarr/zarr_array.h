@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "base/fork_safe_mutex.h"
+#include "base/threads/fork_safe_mutex.h"
 #include "codec/codec_chain.h"
 #include "format/chunk_grid.h"
 #include "format/zarr/array_metadata.h"

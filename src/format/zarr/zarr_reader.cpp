@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "base/nearest_name.h"
+#include "base/text/nearest_name.h"
 #include "format/zarr/attributes.h"
 #include "format/zarr/chunk_files.h"
 #include "format/zarr/store_walk.h"

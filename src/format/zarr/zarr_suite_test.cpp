@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <functional>
 
-#include "base/crc32c.h"
+#include "base/checksum/crc32c.h"
 #include "base/testing/temporary_folder.h"
 #include "format/testing/format_suite.h"
 

@@ -1,7 +1,7 @@
 // What tests of several loaders in one budget share.
 #pragma once
 
-#include <headrace/loader/loader.h>
+#include <headrace/loader.h>
 
 #include <atomic>
 #include <chrono>
@@ -9,7 +9,7 @@
 #include <thread>
 #include <vector>
 
-#include "base/memory_budget.h"
+#include "base/memory/memory_budget.h"
 #include "dataset/testing/fake_source.h"
 #include "dataset/testing/mapped_data.h"
 

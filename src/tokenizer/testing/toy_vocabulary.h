@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "tokenizer/vocabulary.h"
+#include "tokenizer/vocabulary/vocabulary.h"
 
 namespace headrace::tokenizing {
 

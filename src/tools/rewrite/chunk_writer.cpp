@@ -1,13 +1,13 @@
 #include "tools/rewrite/chunk_writer.h"
 
-#include <headrace/base/bytes.h>
+#include <headrace/bytes.h>
 
 #include <algorithm>
 #include <atomic>
 #include <map>
 #include <mutex>
 
-#include "base/parallel.h"
+#include "base/threads/parallel.h"
 
 namespace headrace {
 namespace {

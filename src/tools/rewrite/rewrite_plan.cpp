@@ -2,14 +2,14 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <headrace/base/bytes.h>
+#include <headrace/bytes.h>
 
 #include <algorithm>
 #include <bit>
 #include <filesystem>
 #include <map>
 
-#include "dataset/paths.h"
+#include "dataset/files/paths.h"
 #include "storage/file_system.h"
 #include "tools/json.h"
 

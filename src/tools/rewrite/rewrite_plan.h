@@ -1,7 +1,7 @@
 // What rewrite() will do with each file: which arrays are stored anew and how, which are copied as they are, and why.
 #pragma once
 
-#include <headrace/tools/tools.h>
+#include <headrace/tools.h>
 
 #include <cstdint>
 #include <memory>
@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "format/format_reader.h"
-#include "format/hdf5/rewritten_file.h"
+#include "format/hdf5/writing/rewritten_file.h"
 #include "storage/fingerprint.h"
 
 namespace headrace {

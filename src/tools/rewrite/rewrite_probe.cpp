@@ -1,13 +1,13 @@
 #include "tools/rewrite/rewrite_probe.h"
 
 #include <fmt/format.h>
-#include <headrace/base/bytes.h>
+#include <headrace/bytes.h>
 
 #include <algorithm>
 #include <cstring>
 #include <map>
 
-#include "assembly/row_copy.h"
+#include "assembly/copying/row_copy.h"
 #include "base/clock.h"
 #include "codec/codec_chain.h"
 #include "tools/rewrite/row_scan.h"

@@ -1,7 +1,7 @@
 #include "tools/rewrite/rewrite_run.h"
 
 #include <fmt/format.h>
-#include <headrace/base/bytes.h>
+#include <headrace/bytes.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 
@@ -13,10 +13,10 @@
 #include <filesystem>
 #include <numeric>
 
-#include "assembly/row_copy.h"
+#include "assembly/copying/row_copy.h"
 #include "base/clock.h"
-#include "base/keyed_permutation.h"
-#include "base/memory_budget.h"
+#include "base/memory/memory_budget.h"
+#include "base/random/keyed_permutation.h"
 #include "storage/file_system.h"
 #include "tools/rewrite/chunk_writer.h"
 #include "tools/rewrite/row_scan.h"

@@ -1,13 +1,13 @@
 #include "tools/rewrite/rewrite_words.h"
 
 #include <fmt/format.h>
-#include <headrace/base/bytes.h>
+#include <headrace/bytes.h>
 
 #include <algorithm>
 #include <cmath>
 #include <map>
 
-#include "base/number_text.h"
+#include "base/text/number_text.h"
 #include "storage/storage_kind.h"
 #include "tools/text_table.h"
 

@@ -1,13 +1,13 @@
 #include "tools/rewrite/row_scan.h"
 
-#include <headrace/base/bytes.h>
+#include <headrace/bytes.h>
 
 #include <algorithm>
 #include <atomic>
 #include <mutex>
 
-#include "base/align.h"
 #include "base/clock.h"
+#include "base/memory/align.h"
 
 namespace headrace {
 namespace {

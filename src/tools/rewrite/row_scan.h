@@ -7,8 +7,8 @@
 #include <span>
 #include <vector>
 
-#include "base/parallel.h"
 #include "base/result.h"
+#include "base/threads/parallel.h"
 #include "format/format_reader.h"
 
 namespace headrace {

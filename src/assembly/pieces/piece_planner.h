@@ -1,0 +1,53 @@
+// PiecePlanner: which pieces of a block's arrays have to be decoded for the rows that are wanted.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "assembly/block_layout.h"
+#include "assembly/source.h"
+#include "assembly/window/request_window.h"
+#include "assembly/window/wanted.h"
+
+namespace headrace {
+
+/// A piece of an array of the block's file.
+struct PieceTask {
+  std::uint32_t array;
+  Piece piece;
+};
+
+/// Threads: one.
+class PiecePlanner {
+ public:
+  PiecePlanner(const Source& source, const BlockLayout& layout) : source_(source), layout_(layout) {}
+
+  /// Plan block rows `rows` of a file. \param whole  Every row will be wanted later. \param apart  Pieces of straddling
+  /// arrays go to side_tasks(). Arrays that cannot be located are added to `failures`.
+  void plan(std::uint32_t file, RowRange rows, const Wanted& wanted, bool whole, bool apart,
+            std::vector<RowFailure>& failures);
+  [[nodiscard]] std::span<const PieceTask> tasks() const { return tasks_; }
+  [[nodiscard]] std::span<const PieceTask> side_tasks() const { return side_tasks_; }
+  /// Return the decoded bytes of the block's rows in all pieces that it needs, wanted now or not.
+  [[nodiscard]] std::uint64_t needed_bytes() const { return needed_bytes_; }
+
+ private:
+  Status locate_wanted(const ArrayReader& reader, RowRange rows);
+  void list_wanted_rows(const Wanted& wanted);
+  [[nodiscard]] bool is_wanted(std::uint64_t begin, std::uint64_t end) const;
+  [[nodiscard]] bool is_wanted(const ArrayReader& reader, const Piece& piece, RowRange block);
+
+  const Source& source_;
+  const BlockLayout& layout_;
+  std::vector<PieceTask> tasks_, side_tasks_;
+  std::vector<Piece> pieces_;
+  std::vector<PieceRun> runs_;
+  struct Rows {
+    std::uint64_t first, end;
+  };
+  std::vector<Rows> wanted_rows_;  // by ascending first row; may overlap
+  std::uint64_t needed_bytes_ = 0;
+};
+
+}  // namespace headrace

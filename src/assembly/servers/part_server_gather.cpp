@@ -1,0 +1,156 @@
+// The part of PartServer that gathers whole batches from a store of all rows, and fills it as they ask for its blocks.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "assembly/servers/part_server.h"
+
+namespace headrace {
+namespace {
+
+constexpr double kGolden = 0.6180339887498949;
+constexpr std::uint32_t kServed = ~std::uint32_t{0};  // in place of a position
+constexpr std::uint32_t kDecodedBehind = 16;          // blocks, at most, while one is waited for
+
+}  // namespace
+
+std::span<const RowFailure> PartServer::gather(const Claim& claim, RowDigest& digest, EpochBlocks& asked,
+                                               const std::atomic<bool>& cancelled) {
+  failures_.clear();
+  const WindowSlot& slot = *claim.runs[0].slot;
+  const StepContent& c = slot.content;
+  const std::vector<std::uint64_t>& block_starts = store_->layout().block_starts;
+  gathered_.clear();
+  std::uint32_t part = 0;
+  for (std::uint32_t position = 0; position < slot.rows; ++position)
+    for (; part < c.part_ends[position]; ++part)
+      gathered_.push_back({block_starts[c.parts[part].unit] + c.parts[part].row,
+                           c.starts[0][position] + c.parts[part].place, part, position});
+  std::ranges::sort(gathered_, {}, &GatheredPart::row);
+  find_stretches(c.parts);
+  BlockServer& rows = *servers_[0].rows;
+  asked.ask(claim.epoch, stretches_, [&](std::uint32_t unit) { return rows.needed_bytes(task_of(unit, true)); });
+  const RowRun run{slot.memory->fields.data() + servers_[0].first_array, 0, part, first_place_of(c.step), &digest};
+  if (!store_->complete()) decode_missing(slot, run, cancelled);
+  for (const Stretch& s : stretches_)
+    if (s.first) rows.count_kept(task_of(s.unit, true));
+  put_gathered(claim, run);
+  return failures_;
+}
+
+/// Find what of the batch lies in each block.
+void PartServer::find_stretches(const std::vector<Part>& parts) {
+  stretches_.clear();
+  for (std::size_t begin = 0, end; begin < gathered_.size(); begin = end) {
+    const std::uint32_t unit = parts[gathered_[begin].part].unit;
+    for (end = begin + 1; end < gathered_.size() && parts[gathered_[end].part].unit == unit;) ++end;
+    stretches_.push_back({unit, false, begin, end});
+  }
+}
+
+/// Decode the blocks that are not in the store, and serve this batch's parts of them, which are no longer in
+/// `stretches_` and `gathered_` then.
+void PartServer::decode_missing(const WindowSlot& slot, RowRun run, const std::atomic<bool>& cancelled) {
+  const auto missing = std::stable_partition(stretches_.begin(), stretches_.end(),
+                                             [&](const Stretch& s) { return store_->ready(s.unit); });
+  // Batches that are gathered at the same time want nearly the same blocks: each begins elsewhere.
+  const double turn = kGolden * static_cast<double>(slot.sequence);
+  std::rotate(missing,
+              missing + static_cast<std::ptrdiff_t>((turn - std::floor(turn)) *
+                                                    static_cast<double>(stretches_.end() - missing)),
+              stretches_.end());
+  busy_.clear();
+  for (auto s = missing; s != stretches_.end(); ++s)
+    if (is_free(s->unit))
+      serve_stretch(slot, *s, run, cancelled);
+    else
+      busy_.push_back(*s);
+  stretches_.erase(missing, stretches_.end());
+  for (const Stretch& s : busy_) {
+    decode_behind(s.unit, cancelled);
+    if (store_->ready(s.unit))
+      stretches_.push_back(s);
+    else
+      serve_stretch(slot, s, run, cancelled);
+  }
+  std::erase_if(gathered_, [](const GatheredPart& g) { return g.position == kServed; });
+}
+
+BlockTask PartServer::task_of(std::uint32_t unit, bool first) const {
+  const BlockTable::Place place = mapped_.groups[0].layout.table->place(unit);
+  return {unit, place.file, place.rows, first, 0, {}};
+}
+
+/// True if a block is neither in the store nor on its way there.
+bool PartServer::is_free(std::uint32_t unit) {
+  if (store_->ready(unit) || store_->look_up(unit) != RowStore::Lookup::kFill) return false;
+  store_->abandon(unit);  // serve() asks for it again
+  return true;
+}
+
+/// True if some sample that may be delivered has rows in a block.
+bool PartServer::has_samples(std::uint32_t unit) {
+  homes_.clear();
+  mapped_.map->homes_of(unit, homes_);
+  return !homes_.empty();
+}
+
+/// While another thread decodes a block that is waited for, decode some of those behind it: an order that goes through
+/// the files wants them next.
+void PartServer::decode_behind(std::uint32_t unit, const std::atomic<bool>& cancelled) {
+  const auto last = std::min<std::uint64_t>(unit + kDecodedBehind, store_->layout().num_blocks() - 1);
+  for (std::uint32_t next = unit + 1; next <= last && !store_->ready(unit) && !cancelled; ++next) {
+    if (!is_free(next) || !has_samples(next)) continue;
+    BlockTask task = task_of(next, false);
+    task.moment.ahead = true;
+    (void)servers_[0].rows->serve(task, {}, cancelled);  // what fails is told by the batch that needs it
+  }
+}
+
+/// Decode a block into the store, and serve the parts that the batch has in it.
+void PartServer::serve_stretch(const WindowSlot& slot, const Stretch& stretch, RowRun run,
+                               const std::atomic<bool>& cancelled) {
+  const std::vector<Part>& parts = slot.content.parts;
+  const std::uint64_t block_row = store_->layout().block_starts[stretch.unit];
+  moves_.clear();
+  std::uint32_t longest = 1;
+  for (std::size_t g = stretch.begin; g < stretch.end; ++g) {
+    const std::uint32_t count = parts[gathered_[g].part].count;
+    moves_.push_back({static_cast<std::uint32_t>(gathered_[g].row - block_row), count, gathered_[g].place, 0});
+    longest = std::max(longest, count);
+  }
+  for (const RowFailure& f : servers_[0].rows->serve(task_of(stretch.unit, stretch.first),
+                                                     {{}, moves_, {&run, 1}, longest, false}, cancelled))
+    for (std::size_t g = stretch.begin; g < stretch.end; ++g) {
+      const Part& part = parts[gathered_[g].part];
+      if (part.row < f.rows.end() && part.row + part.count > f.rows.first)
+        note_failure(f, slot, gathered_[g].part, gathered_[g].position);
+    }
+  for (std::size_t g = stretch.begin; g < stretch.end; ++g) gathered_[g].position = kServed;
+}
+
+/// Copy what is left of the batch from the store, in stretches that 32 bits number.
+void PartServer::put_gathered(const Claim& claim, RowRun run) {
+  const WindowSlot& slot = *claim.runs[0].slot;
+  const std::vector<Part>& parts = slot.content.parts;
+  for (std::size_t begin = 0, end; begin < gathered_.size(); begin = end) {
+    const std::uint64_t first_row = gathered_[begin].row;
+    moves_.clear();
+    std::uint32_t longest = 1;
+    for (end = begin; end < gathered_.size(); ++end) {
+      const std::uint64_t row = gathered_[end].row - first_row;
+      if (row > std::numeric_limits<std::uint32_t>::max()) break;
+      const std::uint32_t count = parts[gathered_[end].part].count;
+      moves_.push_back({static_cast<std::uint32_t>(row), count, gathered_[end].place, 0});
+      longest = std::max(longest, count);
+    }
+    for (const RowFailure& f : servers_[0].rows->gather(first_row, {{}, moves_, {&run, 1}, longest, false}))
+      for (std::size_t g = begin; g < end; ++g) {
+        const std::uint64_t row = gathered_[g].row - first_row, count = parts[gathered_[g].part].count;
+        if (row < f.rows.end() && row + count > f.rows.first)
+          note_failure(f, slot, gathered_[g].part, gathered_[g].position);
+      }
+  }
+}
+
+}  // namespace headrace

@@ -1,0 +1,30 @@
+#include <algorithm>
+
+#include "dataset/dataset_contents.h"
+#include "dataset/recipe/refuse.h"
+
+namespace headrace {
+
+std::vector<std::uint64_t> Dataset::lengths() const {
+  constexpr std::uint64_t kSamplesAtOnce = 4096;
+  const MappedSource* const mapped = impl_->source.mapped();
+  const auto is_ragged = [](const UnitGroup& group) { return group.rows == UnitGroup::Rows::kRagged; };
+  const auto groups = mapped ? mapped->map->groups() : std::span<const UnitGroup>();
+  const auto ragged = std::ranges::find_if(groups, is_ragged);
+  if (ragged == groups.end())
+    throw refuse("all samples have the same length: no field is ragged", "Dataset::fields() has their shape.");
+  const BlockTable& homes = *mapped->map->shuffle_blocks();
+  std::vector<std::uint64_t> lengths;
+  lengths.reserve(homes.num_rows());
+  std::vector<SampleRef> samples;
+  for (std::uint32_t home = 0; home < homes.num_blocks(); ++home)
+    for (std::uint64_t first = 0; first < homes.block_rows(home); first += kSamplesAtOnce) {
+      samples.clear();
+      for (std::uint64_t i = first; i < std::min(first + kSamplesAtOnce, homes.block_rows(home)); ++i)
+        samples.push_back({home, static_cast<std::uint32_t>(i)});
+      mapped->map->lengths(samples, static_cast<std::size_t>(ragged - groups.begin()), lengths);
+    }
+  return lengths;
+}
+
+}  // namespace headrace

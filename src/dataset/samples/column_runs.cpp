@@ -1,0 +1,38 @@
+#include "dataset/samples/column_runs.h"
+
+#include <algorithm>
+#include <memory>
+#include <vector>
+
+#include "dataset/dataset_contents.h"
+
+namespace headrace {
+
+Dataset stored_column(const Dataset& data, const std::string& field) {
+  const std::vector<std::string> names{field};
+  const MappedSource* const mapped = data.impl()->source.mapped();
+  const bool is_beside = mapped && mapped->groups.size() > 1 &&
+                         std::ranges::find(*mapped->groups[1].source->fields, field, &Field::name) !=
+                             mapped->groups[1].source->fields->end();
+  if (is_beside) return data.choose(names);  // a table with a row for each sample, which is not transformed
+  (void)data.impl()->rows_for("a label or the statistics");  // throws where samples are mapped
+  const std::shared_ptr<const Source>& source = data.impl()->source.shared_rows();
+  const std::shared_ptr<const Source> stored = as_stored(source);
+  return (stored == source ? data : Dataset(Dataset::Impl::make(stored))).choose(names);
+}
+
+void read_runs(const Dataset& column, const std::function<bool()>& go_on,
+               const std::function<void(const Tensor&)>& visit) {
+  constexpr std::uint64_t kRunRows = 1 << 20, kRunBytes = 4 << 20;
+  const std::uint64_t rows =
+      std::clamp<std::uint64_t>(kRunBytes / std::max<std::uint64_t>(column.sample_bytes(), 1), 1, kRunRows);
+  for (std::uint64_t first = 0; first < column.size();) {
+    const std::uint64_t end = column.block_end(std::min(first + rows, column.size()) - 1);
+    const Batch batch = column.slice(first, end - first, go_on);
+    if (go_on && !go_on()) throw Error(ErrorCode::kCancelled, "stopped before the whole column was read");
+    visit(batch.array(0));
+    first = end;
+  }
+}
+
+}  // namespace headrace

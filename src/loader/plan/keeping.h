@@ -1,0 +1,34 @@
+// What a loader keeps of decoded blocks between epochs, made as its plan says.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "assembly/kept/decoded_cache.h"
+#include "assembly/source.h"
+#include "base/memory/memory_budget.h"
+#include "cache/directory/cache_directory.h"
+#include "dataset/dataset_contents.h"
+#include "loader/plan/engine_plan.h"
+
+namespace headrace {
+
+/// Memory is charged to `budget`. \param whole  The cache of these rows, where it is whole already; else its store is
+/// null.
+/// \param identity  Of the data: equal for loaders that may share what they keep. What cannot be had (a directory that
+/// cannot be written, a disk that is full) is a notice, not an error: loading goes on without. Errors: kOutOfBudget.
+Result<std::shared_ptr<DecodedCache>> make_decoded_cache(const Source& source, const EnginePlan& plan,
+                                                         const CacheChoice& choice, const std::string& identity,
+                                                         const CacheOpened& whole,
+                                                         const std::shared_ptr<MemoryBudget>& budget,
+                                                         const std::shared_ptr<Notices>& notices);
+
+/// The whole cache of these rows in the directory; its store is null if there is none. Makes and writes nothing.
+CacheOpened find_cache(const Dataset::Impl& dataset, const CacheChoice& choice, const std::string& identity);
+/// Is what would be written there memory (a tmpfs)? The folder need not be there yet.
+bool lies_in_memory(const std::string& directory);
+
+/// The rows of the plan's blocks, as a store has them.
+RowLayout row_layout(const Source& source, const BlockTable& blocks);
+
+}  // namespace headrace

@@ -1,0 +1,220 @@
+#include "loader/plan/plan_mapped_memory.h"
+
+#include <fmt/format.h>
+#include <headrace/bytes.h>
+
+#include <algorithm>
+
+#include "assembly/servers/part_server.h"
+#include "base/memory/align.h"
+#include "base/text/number_text.h"
+#include "cache/row_store.h"
+#include "delivery/slot_pool.h"
+#include "loader/plan/derived_columns.h"
+#include "loader/plan/kept_units.h"
+#include "loader/plan/plan_memory.h"
+
+namespace headrace {
+namespace {
+
+constexpr std::uint64_t kPartBytes = 96;   // of a part in the window: planned, filed under its unit, claimed
+constexpr std::uint64_t kUnitBytes = 208;  // of a unit that a batch waits for, and how far its homes are
+constexpr std::uint64_t kHomeBytes = 8;    // of two epochs
+/// Batches of drawn samples that wait together share what is decoded for them. Twice as many were a quarter slower
+/// where nothing is decoded: parts of a row come from neighbouring cells, and the row leaves the processor's cache in
+/// between.
+constexpr std::uint64_t kDrawnWindowBytes = 256 << 20;
+
+constexpr std::uint64_t kLeastKeptUnits = 4;  // a smaller cache is not worth its scratch
+
+/// Bytes of batches.
+struct BatchBytes {
+  std::uint64_t largest = 0, mean = 0;
+  std::uint64_t beside = 0;  ///< Bytes of columns that are made from the plan, in the largest.
+};
+
+/// Rows of samples in the ragged group.
+struct PaddedRows {
+  std::uint64_t longest = 0, row_bytes = 0;
+  std::uint64_t fixed_bytes = 0;     ///< What a sample has beside them.
+  std::vector<std::uint64_t> tried;  ///< Lengths of some samples, ascending.
+};
+
+PaddedRows padded_rows(const MappedSource& mapped) {
+  constexpr std::uint64_t kTried = 1 << 14;
+  PaddedRows rows;
+  rows.row_bytes = mapped.sizes.ragged_row_bytes;
+  rows.fixed_bytes = mapped.sizes.fixed_bytes;
+  const SampleMap& map = *mapped.map;
+  const auto groups = map.groups();
+  const auto ragged = std::ranges::find(groups, UnitGroup::Rows::kRagged, &UnitGroup::rows) - groups.begin();
+  rows.longest = (mapped.sizes.most_bytes - rows.fixed_bytes) / std::max<std::uint64_t>(rows.row_bytes, 1);
+  const BlockTable& homes = *map.shuffle_blocks();
+  std::vector<SampleRef> samples;
+  for (std::uint64_t i = 0; i < homes.num_rows(); i += homes.num_rows() / kTried + 1) {
+    const BlockTable::RowPlace at = homes.find(i);
+    samples.push_back({static_cast<std::uint32_t>(at.block), at.row_in_block});
+  }
+  map.lengths(samples, static_cast<std::size_t>(ragged), rows.tried);
+  std::ranges::sort(rows.tried);
+  return rows;
+}
+
+/// The longest of n samples is about as long as all but one of n + 1 samples are.
+BatchBytes padded_bytes(const PaddedRows& rows, std::uint64_t samples) {
+  const std::size_t below = rows.tried.size() - 1 - (rows.tried.size() - 1) / (samples + 1);
+  const auto bytes = [&](std::uint64_t width) { return samples * (width * rows.row_bytes + rows.fixed_bytes); };
+  return {bytes(rows.longest), std::max<std::uint64_t>(bytes(rows.tried[below]), 64),
+          samples * (rows.longest + sizeof(std::int64_t))};
+}
+
+/// Most bytes of a batch: in file order those of the largest stretch, which may hold all long samples. A token budget
+/// bounds the rows of ragged fields: what is left to count are the others'.
+std::uint64_t largest_bytes(const MappedSource& mapped, const EnginePlan& plan, std::uint64_t rows) {
+  if (!plan.budget)
+    return plan.sampler->traits().in_file_order ? largest_run_bytes(mapped, rows)
+                                                : mapped.sizes.largest_batch_bytes(rows);
+  const std::size_t arrays = mapped.fields->size() + (mapped.program ? mapped.program->staged_fields().size() : 0);
+  const std::uint64_t bytes =
+      plan.budget->most_cost() * mapped.sizes.ragged_row_bytes + rows * mapped.sizes.fixed_bytes;
+  return std::min(bytes, mapped.sizes.most_bytes * rows) + arrays * kCacheLineBytes;
+}
+
+/// Memory that may be used, and what of it is spoken for whatever is kept.
+struct Room {
+  std::uint64_t limit_bytes, fixed_bytes;
+};
+
+/// Keep decoded units in the part of the budget that the batches leave. Where all of them fit, they come before a long
+/// window, which only saves decoding again what is not kept: docs/decisions/0027. Else boxes that are drawn one by one
+/// share the memory between window and cache as decodes least: docs/decisions/0028; visits need the window.
+/// \param slots_in  Slots for so many bytes. \param bytes_of  Bytes of so many slots.
+template <class SlotsIn, class BytesOf>
+void plan_kept_units(const MappedSource& mapped, const KeptUnits& units, Room room, SlotsIn slots_in, BytesOf bytes_of,
+                     EnginePlan& plan) {
+  // Units that are read while the last one is put there.
+  const std::uint64_t beside =
+      room.fixed_bytes + plan.threads * units.dense_bytes + (plan.threads + 1) * units.largest_bytes;
+  const std::uint64_t direct = plan.direct_window_slots(), all = units.all_bytes;
+  const auto left = [&](std::uint64_t slots) {
+    return room.limit_bytes - std::min(beside + bytes_of(slots), room.limit_bytes);
+  };
+  plan.keeps_all_units = all <= left(direct);
+  if (plan.keeps_all_units) {
+    plan.slots = std::max(slots_in(room.limit_bytes - beside - all), direct);
+  } else if (plan.draws_samples() && !plan.boxes->visits()) {
+    const auto decoded = [&](std::uint64_t slots) {
+      const double waiting =
+          static_cast<double>(slots - std::min(slots, SlotPool::kHeldSlots)) * static_cast<double>(plan.mean_rows());
+      return decoded_bytes_of_drawn(mapped, waiting, static_cast<double>(left(slots)) / static_cast<double>(all));
+    };
+    // It falls, or rises, all the way.
+    if (direct < plan.slots && decoded(direct) < decoded(plan.slots)) plan.slots = direct;
+  }
+  const std::uint64_t rest = left(plan.slots);
+  if (rest < all && rest < kLeastKeptUnits * units.largest_bytes) return;
+  plan.tier = CacheTier::kSomeBlocks;
+  plan.cache_bytes = std::min(rest, all);
+  plan.kept_units = units.number;
+  plan.keeping_bytes = plan.threads * units.dense_bytes;
+  plan.tier_reason = "the part of the budget that the batches leave";
+}
+
+/// Memory that keeps all rows; nullopt: the samples are of cells, or of rows of several groups, which have no store.
+std::optional<std::uint64_t> all_rows_bytes(const MappedSource& mapped) {
+  if (mapped.boxes || mapped.groups.size() > 1) return std::nullopt;
+  const SourceGroup& rows = mapped.groups[0];
+  return RowStore::pages_for(rows.layout.table->num_rows(), *rows.source->columns, rows.layout.table->num_blocks());
+}
+
+}  // namespace
+
+Status plan_mapped_memory(const MappedSource& mapped, const LoaderOptions& options, const PlanContext& context,
+                          EnginePlan& plan) {
+  const SampleMap& map = *mapped.map;
+  const ServerNeed need = PartServer::need(mapped);
+  const std::uint64_t rows = std::max<std::uint64_t>(plan.slot_rows(), 1);
+  const std::uint64_t usual_rows = std::max<std::uint64_t>(plan.mean_rows(), 1);
+  BatchBytes batch{largest_bytes(mapped, plan, rows),
+                   std::max<std::uint64_t>(static_cast<std::uint64_t>(mapped.sizes.mean_bytes) * usual_rows, 64), 0};
+  const PaddedRows padded = plan.padding ? padded_rows(mapped) : PaddedRows{};
+  if (plan.padding) batch = padded_bytes(padded, rows);
+  if (plan.delivers_valid) batch.beside = rows * plan.boxes->box_elements(0) * map.groups().size();
+  const std::uint64_t largest = batch.largest, mean = std::min(batch.mean, largest);
+  const std::uint64_t parts = usual_rows * map.usual_parts();
+  const std::uint64_t order = plan.sampler->memory_bytes(plan.share) + map.shuffle_blocks()->memory_bytes() +
+                              map.memory_bytes() + map.num_units() * kUnitBytes +
+                              map.shuffle_blocks()->num_blocks() * kHomeBytes;
+  const std::uint64_t thread = need.scratch_bytes + need.read_buffer_bytes,
+                      bookkeeping = parts * kPartBytes + batch.beside + derived_bytes(plan, rows);
+  plan.staging_bytes = staging_bytes(options, std::min(largest, 2 * mean));
+  const std::uint64_t least = order + plan.staging_bytes + thread + kLeastSlots * (largest + bookkeeping);
+  if (least > plan.budget_bytes) {
+    Error error = too_small_a_budget(mapped.groups[0].source->files[0].path, plan.budget_bytes,
+                                     {largest + bookkeeping, thread, order, plan.staging_bytes}, least,
+                                     plan.budget ? "a smaller budget of tokens" : "a smaller batch_size");
+    if (!plan.padding) return error;
+    return std::move(
+        Error(error.code(), fmt::format("sample {} has {} rows, and padding fills all {} samples of its batch "
+                                        "up to that: {}",
+                                        mapped.sizes.largest, group_digits(padded.longest), rows, error.message()))
+            .with_file(error.file())
+            .with_least_budget(least)
+            .with_hint(error.hint() + " Or use ragged batches (layout='ragged'), or "
+                                      "select() shorter samples by lengths()."));
+  }
+  plan.threads = options.threads ? options.threads : context.cpus.count;
+  plan.threads_reason = options.threads ? "threads=" : context.cpus.reason;
+  while (plan.threads > 1 && least + (plan.threads - 1) * thread > plan.budget_bytes) {
+    --plan.threads;
+    plan.threads_reason = "fewer than asked for: each thread needs scratch memory";
+  }
+  plan.wanted_slots = std::min(plan.steps->span_steps() + SlotPool::kHeldSlots + kReadAheadBatches,
+                               2 * std::max<std::uint64_t>(plan.num_batches, 1) + SlotPool::kHeldSlots);
+  if (map.home_units() == SampleMap::HomeUnits::kByEpoch)
+    plan.wanted_slots = std::min(plan.wanted_slots, SlotPool::kHeldSlots + plan.visit_slots());
+  if (map.home_units() == SampleMap::HomeUnits::kUnknown)  // no order brings them nearer to each other
+    plan.wanted_slots = SlotPool::kHeldSlots + std::max(kDrawnWindowBytes / mean, kReadAheadBatches);
+  // The arena takes what is left, but no more than the wanted window can fill; slots are counted by their mean.
+  const auto slots_in = [&](std::uint64_t bytes) {
+    const std::uint64_t above_mean = kLeastSlots * (largest - mean);
+    const std::uint64_t fitting = (bytes - std::min(bytes, above_mean)) / (mean + bookkeeping);
+    return std::clamp(fitting, kLeastSlots, std::max(plan.wanted_slots, kLeastSlots));
+  };
+  const std::uint64_t fixed = order + plan.staging_bytes + plan.threads * thread;
+  plan.slots = slots_in(plan.budget_bytes - fixed);
+  plan.tier = CacheTier::kNothing;
+  plan.tier_reason = fmt::format("{} are decoded anew in each epoch", mapped.what);
+  plan.data_bytes = mapped.stored_sample_bytes * map.shuffle_blocks()->num_rows();
+  if (options.cache.mode == CacheChoice::kAuto) {
+    const auto bytes_of = [&](std::uint64_t slots) {
+      return std::max(slots * mean, kLeastSlots * largest) + slots * bookkeeping;
+    };
+    const std::uint64_t limit = std::min(plan.budget_bytes, context.room.free_bytes);
+    const std::optional<std::uint64_t> all_rows = all_rows_bytes(mapped);
+    if (all_rows && fixed + bytes_of(plan.direct_window_slots()) + *all_rows <= limit) {
+      plan.tier = CacheTier::kAllRows;
+      plan.tier_reason = "all of it fits the budget";
+      plan.gathers = true;
+      plan.cache_bytes = *all_rows;
+      plan.wanted_slots = plan.slots = plan.direct_window_slots();
+      plan.data_bytes = mapped.groups[0].layout.table->num_rows() * mapped.groups[0].source->row_bytes();
+    }
+    const KeptUnits units = plan.gathers ? KeptUnits{} : count_kept_units(mapped);
+    if (mapped.boxes) plan.data_bytes = units.all_bytes;
+    if (units.number == 0 && !plan.gathers)
+      plan.tier_reason =
+          fmt::format("{} are stored as they are delivered, and the system keeps what it read", mapped.what);
+    else if (!plan.gathers)
+      plan_kept_units(mapped, units, {limit, fixed}, slots_in, bytes_of, plan);
+  }
+  const std::uint64_t arena = std::max(plan.slots * mean, kLeastSlots * largest);
+  plan.slot_bytes = (arena + plan.slots - 1) / plan.slots;
+  plan.scratch_bytes = plan.threads * need.scratch_bytes;
+  plan.read_buffer_bytes = plan.threads * need.read_buffer_bytes;
+  plan.slot_index_bytes = bookkeeping;
+  plan.index_bytes = order + plan.slots * bookkeeping;
+  return {};
+}
+
+}  // namespace headrace

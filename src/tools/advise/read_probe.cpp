@@ -1,0 +1,98 @@
+#include "tools/advise/read_probe.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/threads/parallel.h"
+#include "storage/read_batch.h"
+
+namespace headrace {
+namespace {
+
+/// Ask the system to forget what it keeps of the blocks' bytes. Only a hint, and only this machine's memory.
+bool drop_cache(std::span<const SampledBlock> blocks) {
+  bool all = !blocks.empty();
+  for (const SampledBlock& b : blocks)
+    for (const auto& [array, pieces] : b.arrays)
+      for (std::size_t i = 0; i < pieces.size();) {
+        const RandomAccessFile* const file = pieces[i].stored.file;
+        const int fd = file != nullptr ? ::open(file->name().c_str(), O_RDONLY | O_CLOEXEC) : -1;
+        all = all && (file == nullptr || fd >= 0);
+        for (; i < pieces.size() && pieces[i].stored.file == file; ++i) {
+          const ByteRange& range = pieces[i].stored.range;
+          if (fd < 0 || range.size == 0) continue;
+          all = ::posix_fadvise(fd, static_cast<off_t>(range.offset), static_cast<off_t>(range.size),
+                                POSIX_FADV_DONTNEED) == 0 &&
+                all;
+        }
+        if (fd >= 0) ::close(fd);
+      }
+  return all;
+}
+
+/// As the engine does: the pieces of an array in few reads.
+Status read_block(const SampledBlock& block, ReadBatch& batch, std::vector<std::byte>& buffer) {
+  std::vector<FileRange> ranges;
+  for (const auto& [array, pieces] : block.arrays) {
+    ranges.clear();
+    for (const Piece& p : pieces) ranges.push_back(p.stored);
+    HEADRACE_ASSIGN(const std::uint64_t bytes, batch.plan(ranges));
+    if (bytes == 0) continue;
+    if (buffer.size() < bytes) buffer.resize(bytes);
+    HEADRACE_TRY(batch.read(buffer));
+  }
+  return {};
+}
+
+struct Pass {
+  std::uint64_t blocks = 0, bytes = 0;
+  double seconds = 0;
+  [[nodiscard]] double rate() const { return seconds > 0 ? static_cast<double>(bytes) / seconds : 0; }
+};
+
+Result<Pass> read_all(std::span<const SampledBlock> blocks, std::uint32_t threads, double seconds) {
+  std::atomic<std::uint64_t> next{0}, bytes{0};
+  const std::uint64_t start = now_ns(), limit = start + static_cast<std::uint64_t>(seconds * 1e9);
+  const Status done = run_parallel(static_cast<int>(threads), "hr-probe", [&](int, std::stop_token stop) -> Status {
+    ReadBatch batch;
+    std::vector<std::byte> buffer;
+    bool first = true;
+    while (!stop.stop_requested() && (first || now_ns() < limit)) {
+      const std::uint64_t i = next.fetch_add(1);
+      if (i >= blocks.size()) break;
+      HEADRACE_TRY(read_block(blocks[i], batch, buffer));
+      bytes += blocks[i].stored_bytes;
+      first = false;
+    }
+    return {};
+  });
+  if (!done.ok()) return done.error();
+  return Pass{std::min<std::uint64_t>(next, blocks.size()), bytes, static_cast<double>(now_ns() - start) * 1e-9};
+}
+
+}  // namespace
+
+Result<ReadProbe> probe_reads(std::span<const SampledBlock> cold, std::span<const SampledBlock> warm,
+                              std::uint32_t threads, double cold_seconds, double warm_seconds) {
+  ReadProbe out;
+  out.dropped = drop_cache(cold);
+  HEADRACE_ASSIGN(const Pass first, read_all(cold, threads, cold_seconds));
+  out.bytes = first.bytes;
+  out.cold_bytes_per_s = first.rate();
+  HEADRACE_ASSIGN(const Pass filling, read_all(warm, threads, cold_seconds));
+  out.blocks = filling.blocks;
+  if (filling.bytes == 0) return out;
+  const std::uint64_t until = now_ns() + static_cast<std::uint64_t>(warm_seconds * 1e9);
+  for (int i = 0; i == 0 || (i < 8 && now_ns() < until); ++i) {
+    HEADRACE_ASSIGN(const Pass again, read_all(warm.first(filling.blocks), threads, warm_seconds));
+    out.warm_bytes_per_s = std::max(out.warm_bytes_per_s, again.rate());
+  }
+  return out;
+}
+
+}  // namespace headrace

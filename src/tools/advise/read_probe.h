@@ -1,0 +1,27 @@
+// How fast the files can be read: first from the disk, as far as this process can have it so, then from memory.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "tools/inspect/block_sample.h"
+
+namespace headrace {
+
+struct ReadProbe {
+  double cold_bytes_per_s = 0, warm_bytes_per_s = 0;  ///< All threads together; 0: nothing is read from files.
+  std::uint64_t bytes = 0;                            ///< Bytes of the cold reads.
+  std::uint64_t blocks = 0;                           ///< The first so many of `warm` were read.
+  bool dropped = false;                               ///< The page cache was told to forget the bytes first.
+  /// The cold reads were as fast as the warm ones: the bytes lay in some memory all the same.
+  [[nodiscard]] bool looks_warm() const { return cold_bytes_per_s > 0.6 * warm_bytes_per_s; }
+};
+
+/// Read the stored bytes of the blocks `cold` with `threads` threads for `cold_seconds` at most (one block a thread at
+/// least), after the system was asked to forget them; then those of `warm`, again and again. They are other blocks
+/// where there are enough: what was just forgotten comes back in small pages, from which copies are slower.
+/// Errors: kReadFailed and the like.
+Result<ReadProbe> probe_reads(std::span<const SampledBlock> cold, std::span<const SampledBlock> warm,
+                              std::uint32_t threads, double cold_seconds, double warm_seconds);
+
+}  // namespace headrace
