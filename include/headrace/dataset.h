@@ -200,9 +200,9 @@ class Dataset {
   void close();
   /// True if it was closed.
   [[nodiscard]] bool closed() const;
-  [[nodiscard]] const std::shared_ptr<Impl>& impl() const { return impl_; }
 
  private:
+  friend struct DatasetInternals;
   std::shared_ptr<Impl> impl_;
 };
 

@@ -10,6 +10,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace headrace {
 
@@ -50,18 +51,26 @@ class Error : public std::exception {
   /// Make an error whose `message` says what was expected and what was found, without the place.
   Error(ErrorCode code, std::string message);
 
-  // Each sets its part of the place, unless an inner layer has already set it.
-  Error& with_file(std::string_view file);
-  Error& with_field(std::string_view field);
+  // Each sets its part of the place, unless an inner layer has already set it. That of a temporary gives a temporary,
+  // which `return` and `throw` move from.
+  Error& with_file(std::string_view file) &;
+  Error&& with_file(std::string_view file) && { return std::move(with_file(file)); }
+  Error& with_field(std::string_view field) &;
+  Error&& with_field(std::string_view field) && { return std::move(with_field(field)); }
   /// Set the chunk coordinates as text, for example "(12,0,0)".
-  Error& with_chunk(std::string_view chunk);
-  Error& with_bytes(ByteRange range);
+  Error& with_chunk(std::string_view chunk) &;
+  Error&& with_chunk(std::string_view chunk) && { return std::move(with_chunk(chunk)); }
+  Error& with_bytes(ByteRange range) &;
+  Error&& with_bytes(ByteRange range) && { return std::move(with_bytes(range)); }
   /// Set the step that failed: "open", "index", "read", a filter's name, "scatter".
-  Error& with_stage(std::string_view stage);
+  Error& with_stage(std::string_view stage) &;
+  Error&& with_stage(std::string_view stage) && { return std::move(with_stage(stage)); }
   /// Set what the user can do: a whole sentence, often a command.
-  Error& with_hint(std::string_view hint);
+  Error& with_hint(std::string_view hint) &;
+  Error&& with_hint(std::string_view hint) && { return std::move(with_hint(hint)); }
   /// Set the smallest memory budget with which it would not have failed.
-  Error& with_least_budget(std::uint64_t bytes);
+  Error& with_needed_bytes(std::uint64_t bytes) &;
+  Error&& with_needed_bytes(std::uint64_t bytes) && { return std::move(with_needed_bytes(bytes)); }
 
   /// Return the kind of error.
   [[nodiscard]] ErrorCode code() const noexcept;
@@ -80,7 +89,7 @@ class Error : public std::exception {
   /// Return what to do about it.
   [[nodiscard]] const std::string& hint() const noexcept;
   /// Return the smallest memory budget with which it would not have failed, in bytes; 0: that is not known, or not why.
-  [[nodiscard]] std::uint64_t least_budget() const noexcept;
+  [[nodiscard]] std::uint64_t needed_bytes() const noexcept;
 
   /// Return the whole text: `file › field › chunk (12,0,0) › bytes 4718592+81733: stage: message. hint`.
   [[nodiscard]] const char* what() const noexcept override;

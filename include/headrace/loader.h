@@ -234,8 +234,6 @@ class Loader {
   /// at the price of a whole report.
   [[nodiscard]] std::uint64_t held_over_bytes() const;
 
-  [[nodiscard]] const Impl& impl() const { return *impl_; }
-
   /// Decode now all that the cache will hold (see CacheChoice), with all threads. After that, batches come from memory.
   /// Ends an unfinished epoch, unless all is held. Blocks: until done. `progress(done_blocks, all_blocks)` is called
   /// from time to time; return false to stop; it may do what epoch()'s `go_on` may. Errors: kInvalidArgument if the
@@ -281,6 +279,7 @@ class Loader {
   std::default_sentinel_t end() const { return {}; }
 
  private:
+  friend struct LoaderInternals;
   std::unique_ptr<Impl> impl_;
 };
 

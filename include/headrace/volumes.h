@@ -33,9 +33,9 @@ class Volumes {
   [[nodiscard]] std::vector<std::string> files() const;
   /// Return a table for people.
   [[nodiscard]] std::string describe() const;
-  [[nodiscard]] const Impl& impl() const { return *impl_; }
 
  private:
+  friend struct VolumesInternals;
   std::shared_ptr<const Impl> impl_;
 };
 

@@ -27,6 +27,7 @@ void raise_in_python(const Error& error) {
   } else {
     parts["byte_range"] = nb::make_tuple(error.bytes().offset, error.bytes().size);
   }
+  parts["needed_bytes"] = error.needed_bytes() ? nb::object(nb::int_(error.needed_bytes())) : nb::none();
   const nb::object raised =
       nb::module_::import_("headrace.errors")
           .attr("from_engine")(to_python(error.what()), to_python(to_string(error.code())), parts);

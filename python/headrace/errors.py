@@ -49,6 +49,8 @@ class Error(Exception):
         byte_range: ``(offset, size)`` in the file, in bytes, or None.
         stage: The step that failed: ``"open"``, ``"index"``, ``"read"``, a filter's name, or None.
         hint: What to do, or None.
+        needed_bytes: Of an :class:`OutOfBudgetError`: the smallest ``memory=`` with which it would not have failed, in
+            bytes; None where that is not known.
     """
 
     default_code: ClassVar[str] = "internal"
@@ -65,6 +67,7 @@ class Error(Exception):
         byte_range: tuple[int, int] | None = None,
         stage: str | None = None,
         hint: str | None = None,
+        needed_bytes: int | None = None,
     ) -> None:
         super().__init__(text)
         self.code = code or self.default_code
@@ -75,6 +78,7 @@ class Error(Exception):
         self.byte_range = byte_range
         self.stage = stage
         self.hint = hint
+        self.needed_bytes = needed_bytes
         if isinstance(self, OSError):
             _fill_os_error(self, self.code, file)
 
@@ -199,7 +203,7 @@ _CLASSES: dict[str, type[Error]] = {
 _CLASSES["cancelled"] = ClosedError
 
 _ERRNO = {"not_found": errno.ENOENT, "permission": errno.EACCES, "read_failed": errno.EIO, "timeout": errno.ETIMEDOUT}
-_PARTS = ("code", "message", "file", "field", "chunk", "byte_range", "stage", "hint")
+_PARTS = ("code", "message", "file", "field", "chunk", "byte_range", "stage", "hint", "needed_bytes")
 
 
 def _fill_os_error(error: OSError, code: str, file: str | None) -> None:

@@ -10,7 +10,7 @@ struct Error::Details {
   ErrorCode code = ErrorCode::kInternal;
   std::string message, file, field, chunk, stage, hint;
   ByteRange bytes;
-  std::uint64_t least_budget = 0;
+  std::uint64_t needed_bytes = 0;
   std::string text;
 
   void compose() {
@@ -87,45 +87,45 @@ void set_once(std::string& member, std::string_view value) {
 }
 }  // namespace
 
-Error& Error::with_file(std::string_view file) {
+Error& Error::with_file(std::string_view file) & {
   Details& d = edit();
   set_once(d.file, file);
   d.compose();
   return *this;
 }
-Error& Error::with_field(std::string_view field) {
+Error& Error::with_field(std::string_view field) & {
   Details& d = edit();
   set_once(d.field, field);
   d.compose();
   return *this;
 }
-Error& Error::with_chunk(std::string_view chunk) {
+Error& Error::with_chunk(std::string_view chunk) & {
   Details& d = edit();
   set_once(d.chunk, chunk);
   d.compose();
   return *this;
 }
-Error& Error::with_bytes(ByteRange range) {
+Error& Error::with_bytes(ByteRange range) & {
   Details& d = edit();
   if (d.bytes.size == 0) d.bytes = range;
   d.compose();
   return *this;
 }
-Error& Error::with_stage(std::string_view stage) {
+Error& Error::with_stage(std::string_view stage) & {
   Details& d = edit();
   set_once(d.stage, stage);
   d.compose();
   return *this;
 }
-Error& Error::with_hint(std::string_view hint) {
+Error& Error::with_hint(std::string_view hint) & {
   Details& d = edit();
   set_once(d.hint, hint);
   d.compose();
   return *this;
 }
 
-Error& Error::with_least_budget(std::uint64_t bytes) {
-  edit().least_budget = bytes;
+Error& Error::with_needed_bytes(std::uint64_t bytes) & {
+  edit().needed_bytes = bytes;
   return *this;
 }
 
@@ -153,8 +153,8 @@ const std::string& Error::stage() const noexcept {
 const std::string& Error::hint() const noexcept {
   return details_->hint;
 }
-std::uint64_t Error::least_budget() const noexcept {
-  return details_->least_budget;
+std::uint64_t Error::needed_bytes() const noexcept {
+  return details_->needed_bytes;
 }
 const char* Error::what() const noexcept {
   return details_->text.c_str();

@@ -22,12 +22,12 @@ Result<TextKind> kind_of(const std::string& path, TextDocument document) {
   const std::string_view name = text_files::plain_name(path);
   if (text_files::ends_with_any(name, kJsonLines)) return TextKind::kJsonLines;
   if (text_files::ends_with_any(name, kOthers))
-    return std::move(
-        Error(ErrorCode::kUnsupported, "files of this kind are not read as text")
-            .with_file(path)
-            .with_stage("open")
-            .with_hint("Text is read from .txt, .jsonl and .ndjson, each also as .gz or .zst. From others, "
-                       "write it with hr.tokens.Writer: docs/start-text.md."));
+    return Error(ErrorCode::kUnsupported, "files of this kind are not read as text")
+        .with_file(path)
+        .with_stage("open")
+        .with_hint(
+            "Text is read from .txt, .jsonl and .ndjson, each also as .gz or .zst. From others, "
+            "write it with hr.tokens.Writer: docs/start-text.md.");
   return document == TextDocument::kLine ? TextKind::kLines : TextKind::kWhole;
 }
 

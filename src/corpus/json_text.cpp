@@ -13,7 +13,7 @@ namespace {
 namespace dom = simdjson::dom;
 
 Error bad(std::string text, std::string_view hint = {}) {
-  return std::move(Error(ErrorCode::kCorruptData, std::move(text)).with_hint(hint));
+  return Error(ErrorCode::kCorruptData, std::move(text)).with_hint(hint);
 }
 
 std::string_view kind_name(dom::element_type type) {
@@ -79,8 +79,8 @@ JsonText& JsonText::operator=(JsonText&&) noexcept = default;
 
 Result<JsonText> JsonText::make(const std::string& field) {
   if (field.empty())
-    return std::move(
-        Error(ErrorCode::kInvalidArgument, "field is empty").with_hint("Give the key of the text, such as \"text\"."));
+    return Error(ErrorCode::kInvalidArgument, "field is empty")
+        .with_hint("Give the key of the text, such as \"text\".");
   auto impl = std::make_unique<Impl>();
   impl->field = field;
   return JsonText(std::move(impl));

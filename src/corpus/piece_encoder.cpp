@@ -16,10 +16,11 @@ bool is_blank(std::string_view line) {
 }  // namespace
 
 Error ill_formed(std::uint64_t place, char byte) {
-  return std::move(Error(ErrorCode::kCorruptData, fmt::format("byte {} of the text, {:#04x}, is no UTF-8", place,
-                                                              static_cast<unsigned>(static_cast<unsigned char>(byte))))
-                       .with_hint("Convert the file; or replace such bytes, or leave out such documents: bad_text=, "
-                                  "--bad-text replace or skip."));
+  return Error(ErrorCode::kCorruptData, fmt::format("byte {} of the text, {:#04x}, is no UTF-8", place,
+                                                    static_cast<unsigned>(static_cast<unsigned char>(byte))))
+      .with_hint(
+          "Convert the file; or replace such bytes, or leave out such documents: bad_text=, "
+          "--bad-text replace or skip.");
 }
 
 Result<PieceEncoder> PieceEncoder::make(const Tokenizer& tokenizer, const TokenizeOptions& options) {

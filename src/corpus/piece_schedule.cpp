@@ -114,11 +114,10 @@ Result<std::optional<TextPiece>> PieceSchedule::read_piece(std::size_t number, F
     const Lock lock(mutex_);
     if (!has_room(number, window)) {
       if (number != writing_file_) return std::optional<TextPiece>();
-      return std::move(
-          Error(ErrorCode::kOutOfBudget, fmt::format("its zstd window of {} does not fit", format_bytes(window)))
-              .with_file(files_[number].path)
-              .with_hint(fmt::format("Give {} more memory, or compress it again without --long.",
-                                     format_bytes(used_bytes_ + window - pool_bytes_))));
+      return Error(ErrorCode::kOutOfBudget, fmt::format("its zstd window of {} does not fit", format_bytes(window)))
+          .with_file(files_[number].path)
+          .with_hint(fmt::format("Give {} more memory, or compress it again without --long.",
+                                 format_bytes(used_bytes_ + window - pool_bytes_)));
     }
     take_of_pool(file, file.window_bytes = window);
   }

@@ -33,9 +33,9 @@ bool names(const std::string& path, int descriptor) {
 }
 
 Error write_failed(const std::string& path, const char* call) {
-  return std::move(Error(ErrorCode::kWriteFailed, fmt::format("{}: {}", call, errno_name(errno)))
-                       .with_file(path)
-                       .with_stage("write"));
+  return Error(ErrorCode::kWriteFailed, fmt::format("{}: {}", call, errno_name(errno)))
+      .with_file(path)
+      .with_stage("write");
 }
 
 RunProgress progress_of(const nlohmann::json& saved) {
@@ -109,14 +109,15 @@ Result<RunProgress> parse_progress(const std::string& text, const std::string& s
   try {
     if (saved.at("format") != kFormat) throw std::invalid_argument("no progress");
     if (saved.at("settings") != nlohmann::json::parse(settings))
-      return std::move(Error(ErrorCode::kInvalidArgument,
-                             "the unfinished output here was begun with other files, options or another tokenizer")
-                           .with_hint("Give the same again, name another output, or begin anew: restart=True, "
-                                      "--restart."));
+      return Error(ErrorCode::kInvalidArgument,
+                   "the unfinished output here was begun with other files, options or another tokenizer")
+          .with_hint(
+              "Give the same again, name another output, or begin anew: restart=True, "
+              "--restart.");
     return progress_of(saved);
   } catch (const std::exception&) {
-    return std::move(Error(ErrorCode::kCorruptData, "this is not a progress file that Headrace wrote")
-                         .with_hint("Remove it, and begin again."));
+    return Error(ErrorCode::kCorruptData, "this is not a progress file that Headrace wrote")
+        .with_hint("Remove it, and begin again.");
   }
 }
 
@@ -125,10 +126,9 @@ Result<ProgressFile> ProgressFile::lock(const std::string& output_path) {
   while (output.size() > 1 && output.ends_with('/')) output.pop_back();
   std::error_code ignored;
   if (std::filesystem::is_directory(output + ".done", ignored))
-    return std::move(
-        Error(ErrorCode::kInvalidArgument, "this is a folder, and the note of a finished run gets its name")
-            .with_file(output + ".done")
-            .with_hint("Remove it, or name another output."));
+    return Error(ErrorCode::kInvalidArgument, "this is a folder, and the note of a finished run gets its name")
+        .with_file(output + ".done")
+        .with_hint("Remove it, or name another output.");
   const std::string lock_path = output + ".progress.lock";
   for (;;) {
     const int descriptor = ::open(lock_path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0666);
@@ -139,9 +139,9 @@ Result<ProgressFile> ProgressFile::lock(const std::string& output_path) {
     // One whose file another process removed as it ended is no lock; where there are no locks nothing can be done.
     if (!locked || names(lock_path, descriptor)) return file;
   }
-  return std::move(Error(ErrorCode::kInvalidArgument, "another process is writing this")
-                       .with_file(output_path)
-                       .with_hint("Wait for it, or name another output."));
+  return Error(ErrorCode::kInvalidArgument, "another process is writing this")
+      .with_file(output_path)
+      .with_hint("Wait for it, or name another output.");
 }
 
 ProgressFile::ProgressFile(ProgressFile&& other) noexcept

@@ -40,10 +40,10 @@ Result<std::optional<TextPiece>> PieceReader::next(const AskRoom& ask) {
     while (room != Room::kYes && wanted > bytes.size() + piece_bytes_)  // there may be room for a smaller step
       room = ask(wanted = bytes.size() + (wanted - bytes.size()) / 2);
     if (room == Room::kNever)
-      return std::move(Error(ErrorCode::kOutOfBudget, fmt::format("line {}: {} follow that cannot be divided", line_,
-                                                                  format_bytes(bytes.size())))
-                           .with_file(stream_->file().name())
-                           .with_hint("Give more memory, or divide the document."));
+      return Error(ErrorCode::kOutOfBudget,
+                   fmt::format("line {}: {} follow that cannot be divided", line_, format_bytes(bytes.size())))
+          .with_file(stream_->file().name())
+          .with_hint("Give more memory, or divide the document.");
     if (room == Room::kLater) {
       carry_ = std::move(bytes);
       return std::optional<TextPiece>();

@@ -49,15 +49,14 @@ Result<TokenWriterOptions> writer_options(const Tokenizer& tokenizer, const Toke
   writer.end_of_text = word.empty() ? tokenizer.end_of_text() : id_of(tokenizer, word);
   if (writer.end_of_text) return writer;
   if (!word.empty())
-    return std::move(Error(ErrorCode::kInvalidArgument,
-                           fmt::format("end_of_text: '{}' is no token of the tokenizer {}", word, tokenizer.name()))
-                         .with_hint(special_words(tokenizer)));
-  return std::move(
-      Error(ErrorCode::kInvalidArgument,
-            fmt::format("the tokenizer {} has no word that is known as the end of a text", tokenizer.name()))
-          .with_hint(fmt::format("{} Name the one: end_of_text=\"WORD\", --end-of-text WORD. Or write none: "
-                                 "end_of_text=False, --no-end-of-text.",
-                                 special_words(tokenizer))));
+    return Error(ErrorCode::kInvalidArgument,
+                 fmt::format("end_of_text: '{}' is no token of the tokenizer {}", word, tokenizer.name()))
+        .with_hint(special_words(tokenizer));
+  return Error(ErrorCode::kInvalidArgument,
+               fmt::format("the tokenizer {} has no word that is known as the end of a text", tokenizer.name()))
+      .with_hint(fmt::format("{} Name the one: end_of_text=\"WORD\", --end-of-text WORD. Or write none: "
+                             "end_of_text=False, --no-end-of-text.",
+                             special_words(tokenizer)));
 }
 
 Result<std::unique_ptr<TokenRun>> TokenRun::begin(const std::string& to, const Tokenizer& tokenizer,
@@ -103,12 +102,11 @@ Result<std::unique_ptr<TokenRun>> TokenRun::begin(const std::string& to, const T
     const bool others = run->file_.has_finished() && opened.error().code() == ErrorCode::kInvalidArgument;
     run->file_.remove();
     if (!others) return std::move(opened.error());
-    return std::move(
-        Error(ErrorCode::kInvalidArgument,
-              "tokens of other files, options or another tokenizer are there already, or they were changed")
-            .with_file(opened.error().file())
-            .with_stage("write")
-            .with_hint("Name another place, or remove them first."));
+    return Error(ErrorCode::kInvalidArgument,
+                 "tokens of other files, options or another tokenizer are there already, or they were changed")
+        .with_file(opened.error().file())
+        .with_stage("write")
+        .with_hint("Name another place, or remove them first.");
   }
   run->output_ = std::move(*opened);
   HEADRACE_TRY(run->save());
@@ -167,12 +165,11 @@ Status TokenRun::finish() {
     token_files::remove_unfinished(output_format(options_.format), to_);
     file_.remove();
     if (progress_.skipped > 0)
-      return std::move(
-          Error(ErrorCode::kCorruptData, fmt::format("all {} documents were left out, the first: {}",
-                                                     group_digits(progress_.skipped), progress_.first_skipped))
-              .with_hint("bad_text='replace', --bad-text replace takes what can be read of each."));
-    return std::move(Error(ErrorCode::kInvalidArgument, "the files have no text")
-                         .with_hint("A file without tokens could not be opened: give files with text."));
+      return Error(ErrorCode::kCorruptData, fmt::format("all {} documents were left out, the first: {}",
+                                                        group_digits(progress_.skipped), progress_.first_skipped))
+          .with_hint("bad_text='replace', --bad-text replace takes what can be read of each.");
+    return Error(ErrorCode::kInvalidArgument, "the files have no text")
+        .with_hint("A file without tokens could not be opened: give files with text.");
   }
   HEADRACE_TRY(save());
   HEADRACE_TRY(output_->finish());

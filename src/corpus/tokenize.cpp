@@ -68,10 +68,10 @@ Result<Means> means_of(const TokenizeOptions& options, std::uint64_t words_bytes
 Result<PieceReader> open_pieces(const CorpusFile& file, const TextEncoder& encoder, BadText bad_text) {
   HEADRACE_ASSIGN(auto opened, FileSystem::of(file.path).open(file.path));
   if (const auto change = describe_change(file.fingerprint, opened->fingerprint()))
-    return std::move(Error(ErrorCode::kFileChanged, "the file changed while it was in use: " + *change)
-                         .with_file(file.path)
-                         .with_stage("open")
-                         .with_hint("Begin anew: restart=True, --restart."));
+    return Error(ErrorCode::kFileChanged, "the file changed while it was in use: " + *change)
+        .with_file(file.path)
+        .with_stage("open")
+        .with_hint("Begin anew: restart=True, --restart.");
   HEADRACE_ASSIGN(auto stream, text_files::TextStream::open(std::move(opened)));
   std::string left_out;
   if (file.kind == TextKind::kWhole && bad_text == BadText::kSkip) {

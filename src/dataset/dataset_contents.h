@@ -62,4 +62,13 @@ struct Dataset::Impl {
   void put_server(IdleServer server);
 };
 
+/// The way to what a Dataset keeps private.
+struct DatasetInternals {
+  static const std::shared_ptr<Dataset::Impl>& of(const Dataset& data) { return data.impl_; }
+};
+/// Return what is behind a handle; null where it was moved from. Lives as long as the handle does.
+inline const std::shared_ptr<Dataset::Impl>& impl_of(const Dataset& data) {
+  return DatasetInternals::of(data);
+}
+
 }  // namespace headrace

@@ -40,9 +40,9 @@ class FlattenedArray : public ArrayReader {
   [[nodiscard]] virtual Piece inner_piece(const Piece& piece) const = 0;
   [[nodiscard]] Status check(RowRange rows) const {
     if (rows.first <= info_.rows() && rows.count <= info_.rows() - rows.first) return {};
-    return std::move(Error(ErrorCode::kInvalidArgument,
-                           fmt::format("{} rows from {} on of an array of {}", rows.count, rows.first, info_.rows()))
-                         .with_field(info_.path));
+    return Error(ErrorCode::kInvalidArgument,
+                 fmt::format("{} rows from {} on of an array of {}", rows.count, rows.first, info_.rows()))
+        .with_field(info_.path);
   }
 
   const std::shared_ptr<ArrayReader> inner_;
@@ -147,19 +147,19 @@ Result<std::shared_ptr<ArrayReader>> flatten(std::shared_ptr<ArrayReader> array,
   if (axes == 1) return array;
   const ArrayInfo& whole = array->info();
   if (axes == 0 || axes > whole.shape.size())
-    return std::move(Error(ErrorCode::kInvalidArgument,
-                           fmt::format("{} axes of an array of shape ({})", axes, fmt::join(whole.shape, ", ")))
-                         .with_field(whole.path));
+    return Error(ErrorCode::kInvalidArgument,
+                 fmt::format("{} axes of an array of shape ({})", axes, fmt::join(whole.shape, ", ")))
+        .with_field(whole.path);
   if (std::shared_ptr<ArrayReader> merged = array->merged(axes)) return merged;
   ArrayInfo info = whole;
   if (!info.merge_axes(axes))
-    return std::move(Error(ErrorCode::kUnsupported, fmt::format("the first {} axes of shape ({}) have more than 2^64 "
-                                                                "cells",
-                                                                axes, fmt::join(whole.shape, ", ")))
-                         .with_field(whole.path));
+    return Error(ErrorCode::kUnsupported, fmt::format("the first {} axes of shape ({}) have more than 2^64 "
+                                                      "cells",
+                                                      axes, fmt::join(whole.shape, ", ")))
+        .with_field(whole.path);
   if (!whole.chunk_ends.empty())
-    return std::move(Error(ErrorCode::kUnsupported, "axes of an array whose chunks differ in rows cannot be merged yet")
-                         .with_field(whole.path));
+    return Error(ErrorCode::kUnsupported, "axes of an array whose chunks differ in rows cannot be merged yet")
+        .with_field(whole.path);
   const bool cells = !whole.chunk_shape.empty() && whole.read_path != ReadPath::kFallback;
   if (cells) {
     MergedChunks chunks(whole.shape, whole.chunk_shape, axes);

@@ -37,7 +37,7 @@ Error not_ours(std::span<const std::byte> head, const std::string& path) {
 
 Result<std::shared_ptr<FormatReader>> open_bytes(std::shared_ptr<RandomAccessFile> file, const std::string& path) {
   if (file->size() == 0)
-    return std::move(Error(ErrorCode::kCorruptData, "the file is empty").with_hint("Its copy or its writer failed?"));
+    return Error(ErrorCode::kCorruptData, "the file is empty").with_hint("Its copy or its writer failed?");
   HEADRACE_ASSIGN(const bool is_hdf5, hdf5::is_hdf5(*file));
   if (is_hdf5) return hdf5::open_hdf5(std::move(file), path);
   std::vector<std::byte> head(static_cast<std::size_t>(std::min(kHeadBytes, file->size())));
@@ -62,10 +62,10 @@ std::string unread_directory(const std::string& path) {
 Result<std::shared_ptr<FormatReader>> open_file(const std::string& path) {
   if (npy::is_cache_folder(path)) {
     if (!token_files::is_token_folder(path)) return npy::open_cache_folder(path);
-    return std::move(Error(ErrorCode::kUnsupported, "this is a folder of tokens")
-                         .with_file(path)
-                         .with_stage("open")
-                         .with_hint("hr.open_tokens (C++: headrace::open_tokens) takes it."));
+    return Error(ErrorCode::kUnsupported, "this is a folder of tokens")
+        .with_file(path)
+        .with_stage("open")
+        .with_hint("hr.open_tokens (C++: headrace::open_tokens) takes it.");
   }
   if (zarr::is_store(path)) return zarr::open_store(path);
   auto file = FileSystem::of(path).open(path);

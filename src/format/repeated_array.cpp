@@ -20,9 +20,9 @@ class RepeatedArray final : public ArrayReader {
   [[nodiscard]] const ArrayInfo& info() const override { return info_; }
   Status locate(RowRange rows, std::vector<Piece>& out) const override {
     if (rows.first > info_.rows() || rows.count > info_.rows() - rows.first)
-      return std::move(Error(ErrorCode::kInvalidArgument,
-                             fmt::format("{} rows from {} on of an array of {}", rows.count, rows.first, info_.rows()))
-                           .with_field(info_.path));
+      return Error(ErrorCode::kInvalidArgument,
+                   fmt::format("{} rows from {} on of an array of {}", rows.count, rows.first, info_.rows()))
+          .with_field(info_.path);
     if (rows.count == 0) return {};
     const std::size_t before = out.size();
     const std::uint64_t first = rows.first / times_;

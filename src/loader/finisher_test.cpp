@@ -80,7 +80,7 @@ class Noise final : public Finisher {
 };
 
 Dataset with_finisher(const Dataset& data, std::shared_ptr<const Finisher> finisher) {
-  const SampleSource& source = data.impl()->source;
+  const SampleSource& source = impl_of(data)->source;
   if (const MappedSource* const mapped = source.mapped()) {
     auto made = std::make_shared<MappedSource>(*mapped);
     made->finisher = std::move(finisher);

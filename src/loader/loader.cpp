@@ -25,8 +25,8 @@ Loader::Place end_of(std::uint64_t pass) {
 }
 
 Error ended_error() {
-  return std::move(Error(ErrorCode::kClosed, "a newer epoch of this loader was started; this one ended with it")
-                       .with_hint("Use one iterator of a loader at a time, or a second Loader."));
+  return Error(ErrorCode::kClosed, "a newer epoch of this loader was started; this one ended with it")
+      .with_hint("Use one iterator of a loader at a time, or a second Loader.");
 }
 
 }  // namespace
@@ -336,10 +336,10 @@ Report Loader::report() const {
   return make_report(*impl_);
 }
 std::optional<SmallBudget> Loader::Impl::small_budget(const std::shared_ptr<const Engine>& engine) const {
-  return small_budgets->judge(engine, dataset().impl()->source, options(), manager->label());
+  return small_budgets->judge(engine, impl_of(dataset())->source, options(), manager->label());
 }
 std::optional<Mixing> Loader::Impl::mixing(const std::shared_ptr<const Engine>& engine) const {
-  return mixings->of({engine, &engine->plan()}, dataset().impl()->source.sample_bytes());
+  return mixings->of({engine, &engine->plan()}, impl_of(dataset())->source.sample_bytes());
 }
 std::uint64_t Loader::held_over_bytes() const {
   return impl_->manager->totals().peak_held_over_bytes;
@@ -352,7 +352,7 @@ std::shared_ptr<Engine> Loader::Impl::start_preload(const std::shared_ptr<void>&
   manager->set_consumer(alive);
   std::shared_ptr<Engine> made = engine();
   if (!made->wants_preload()) {
-    const SampleSource& source = dataset().impl()->source;
+    const SampleSource& source = impl_of(dataset())->source;
     const std::vector<std::string> why = manager->notices()->all(Notices::Of::kRun);
     const std::vector<std::string>& warned = made->plan().warnings;
     if (options().cache.mode == CacheChoice::kDirectory && !(why.empty() && warned.empty()))
@@ -415,7 +415,7 @@ bool reads(const std::vector<const Source*>& stored, const std::string& name) {
 const Notices& Loader::Impl::notices() const {
   if (const std::uint64_t now = num_touched(), seen = touched_seen.exchange(now); seen != now && !touched_told) {
     const std::vector<TouchedFile> touched = touched_since(seen);
-    const std::vector<const Source*> stored = dataset().impl()->source.stored();
+    const std::vector<const Source*> stored = impl_of(dataset())->source.stored();
     const auto ours = std::ranges::find_if(touched, [&](const TouchedFile& one) { return reads(stored, one.name); });
     if (ours != touched.end() && !touched_told.exchange(true)) manager->notices()->add(Notices::Of::kRun, ours->text);
   }

@@ -140,6 +140,15 @@ struct Loader::Impl {
   mutable std::atomic<bool> touched_told{false};
 };
 
+/// The way to what a Loader keeps private.
+struct LoaderInternals {
+  static const Loader::Impl& of(const Loader& loader) { return *loader.impl_; }
+};
+/// Return what is behind a loader. Lives as long as the loader does.
+inline const Loader::Impl& impl_of(const Loader& loader) {
+  return LoaderInternals::of(loader);
+}
+
 std::string explain_plan(const Loader::Impl& loader);
 Report make_report(const Loader::Impl& loader);
 

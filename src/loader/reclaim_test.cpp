@@ -179,7 +179,7 @@ TEST(Reclaim, ARefusalCountsOnTheSlotsOfALoaderThatCannotBeginAnew) {
     ADD_FAILURE() << "there was room";
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ErrorCode::kOutOfBudget);
-    EXPECT_LE(error.least_budget(), held - could + kSmallMemory);
+    EXPECT_LE(error.needed_bytes(), held - could + kSmallMemory);
   }
 }
 

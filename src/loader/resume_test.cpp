@@ -324,9 +324,9 @@ TEST(Resume, AStateOfSomethingElseIsRefusedByNameAndChangesNothing) {
 
 /// The same data with its files in other places, of other names or in another order.
 Dataset moved(const Dataset& data, const std::vector<std::string>& paths, const std::vector<std::size_t>& order) {
-  auto source = std::make_shared<Source>(*data.impl()->source.rows());
+  auto source = std::make_shared<Source>(*impl_of(data)->source.rows());
   for (std::size_t f = 0; f < order.size(); ++f) {
-    source->files[f] = data.impl()->source.rows()->files[order[f]];
+    source->files[f] = impl_of(data)->source.rows()->files[order[f]];
     source->files[f].path = paths[f];
   }
   return Dataset(Dataset::Impl::make(source));

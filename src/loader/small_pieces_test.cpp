@@ -57,7 +57,7 @@ TEST(SmallPieces, WhatLiesBetweenThemTakesNoMoreMemoryThanIsPlanned) {
   file.rows = kRows;
   file.arrays.push_back(std::make_shared<SpreadArray>(kRows));
   const Dataset data(Dataset::Impl::make(source));
-  const auto& dataset = *data.impl();
+  const auto& dataset = *impl_of(data);
   const std::uint64_t planned = BlockServer::need(*dataset.source.rows(), dataset.layout).read_buffer_bytes;
 
   StageClock clock;
@@ -87,7 +87,7 @@ TEST(SmallPieces, EachLooksAtTheRequestsForItsRowsOnly) {
   constexpr std::uint64_t kRows = 20000;
   for (const bool shuffled : {false, true}) {
     const Dataset data = testing::fake_dataset({kRows}, {{1, 2}});
-    const auto& dataset = *data.impl();
+    const auto& dataset = *impl_of(data);
     const BlockTable::Place place = dataset.blocks->place(0);
     ASSERT_EQ(place.rows.count, kRows);
 

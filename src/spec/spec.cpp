@@ -82,7 +82,7 @@ Status Spec::check_rule(const Value& value, const At& at, void* object) const {
   Status status = rule_(object, at.read_context());
   if (status.ok()) return {};
   Error error = refused({{}, false, value.line}, at, status.error().message(), status.error().hint());
-  return std::move(Error(status.error().code(), error.message()).with_hint(error.hint()));
+  return Error(status.error().code(), error.message()).with_hint(error.hint());
 }
 
 Status Spec::read(const Value& value, const At& at, void* to) const {

@@ -41,7 +41,7 @@ struct Sample {
 };
 Status no_longer_than_100(Sample& sample, const ReadContext&) {
   if (sample.length <= 100) return {};
-  return std::move(Error(ErrorCode::kInvalidArgument, "too long").with_hint("Give 100 at most."));
+  return Error(ErrorCode::kInvalidArgument, "too long").with_hint("Give 100 at most.");
 }
 const Spec& spec_of(const Sample*) {
   static const Spec spec =

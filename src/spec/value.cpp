@@ -171,10 +171,10 @@ std::string found(const Value& value) {
 
 Error refused(const Value& value, const At& at, std::string_view what, std::string_view hint) {
   const std::string place = at.text();
-  return std::move(Error(ErrorCode::kInvalidArgument,
-                         fmt::format("{}{}{}{}", value.line > 0 ? fmt::format("line {}: ", value.line) : "", place,
-                                     place.empty() ? "" : ": ", what))
-                       .with_hint(hint));
+  return Error(ErrorCode::kInvalidArgument,
+               fmt::format("{}{}{}{}", value.line > 0 ? fmt::format("line {}: ", value.line) : "", place,
+                           place.empty() ? "" : ": ", what))
+      .with_hint(hint);
 }
 
 Error unexpected(const Value& value, const At& at, std::string_view expected) {

@@ -39,10 +39,11 @@ Result<std::size_t> FdPool::limit_of(const char* setting) {
   const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), limit);
   if (error == std::errc() && stop == text.data() + text.size() && limit > 0)
     return std::min(limit, std::max<std::size_t>(system_limit() / 2, 1));
-  return std::move(Error(ErrorCode::kInvalidArgument,
-                         "HEADRACE_MAX_OPEN_FILES is '" + std::string(text) + "'; a number of at least 1 is expected")
-                       .with_hint("It says how many files are held open at once. Without it they are a quarter of "
-                                  "ulimit -n, 1024 at most."));
+  return Error(ErrorCode::kInvalidArgument,
+               "HEADRACE_MAX_OPEN_FILES is '" + std::string(text) + "'; a number of at least 1 is expected")
+      .with_hint(
+          "It says how many files are held open at once. Without it they are a quarter of "
+          "ulimit -n, 1024 at most.");
 }
 
 namespace {

@@ -26,10 +26,10 @@ Status read_ranges(std::span<const FileRange> ranges, std::span<std::byte> buffe
   std::size_t at = 0;
   for (const FileRange& r : ranges) {
     if (r.range.size > buffer.size() - at)
-      return std::move(Error(ErrorCode::kInvalidArgument,
-                             fmt::format("a buffer of {} bytes is too small for what is to be read", buffer.size()))
-                           .with_file(r.file->name())
-                           .with_stage("read"));
+      return Error(ErrorCode::kInvalidArgument,
+                   fmt::format("a buffer of {} bytes is too small for what is to be read", buffer.size()))
+          .with_file(r.file->name())
+          .with_stage("read");
     HEADRACE_TRY(read_range(r, buffer.subspan(at, r.range.size)));
     at += r.range.size;
   }

@@ -20,9 +20,9 @@ const char* path_of(const std::string& url) {
 
 Error failed(const std::string& url, const char* call, int error_number, const char* forbidden) {
   if (error_number == EACCES || error_number == EPERM)
-    return std::move(Error(ErrorCode::kPermission, forbidden).with_file(path_of(url)));
-  return std::move(Error(ErrorCode::kReadFailed, fmt::format("{} failed with {}", call, errno_name(error_number)))
-                       .with_file(path_of(url)));
+    return Error(ErrorCode::kPermission, forbidden).with_file(path_of(url));
+  return Error(ErrorCode::kReadFailed, fmt::format("{} failed with {}", call, errno_name(error_number)))
+      .with_file(path_of(url));
 }
 
 class LocalFileSystem final : public FileSystem {

@@ -133,10 +133,10 @@ std::optional<std::string> read_own_file(const std::string& path, std::uint64_t 
 
 Error cannot(const char* call, int error_number, const std::string& path) {
   const bool forbidden = error_number == EACCES || error_number == EPERM || error_number == EROFS;
-  return std::move(Error(forbidden ? ErrorCode::kPermission : ErrorCode::kWriteFailed,
-                         fmt::format("{} failed with {}", call, errno_name(error_number)))
-                       .with_file(path)
-                       .with_stage("index"));
+  return Error(forbidden ? ErrorCode::kPermission : ErrorCode::kWriteFailed,
+               fmt::format("{} failed with {}", call, errno_name(error_number)))
+      .with_file(path)
+      .with_stage("index");
 }
 
 Status make_directory(const std::string& path) {
@@ -280,10 +280,9 @@ Status IndexStore::remove(const std::string& name) const {
   std::vector<std::string> names;
   if (auto all = list(); all.ok())
     for (const Listed& listed : *all) names.push_back(listed.name);
-  return std::move(
-      Error(ErrorCode::kNotFound, fmt::format("there is no index '{}'", name))
-          .with_file(directory_)
-          .with_hint(names.empty() ? "There is none at all." : fmt::format("It has: {}.", fmt::join(names, ", "))));
+  return Error(ErrorCode::kNotFound, fmt::format("there is no index '{}'", name))
+      .with_file(directory_)
+      .with_hint(names.empty() ? "There is none at all." : fmt::format("It has: {}.", fmt::join(names, ", ")));
 }
 
 }  // namespace headrace

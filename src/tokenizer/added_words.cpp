@@ -17,11 +17,11 @@ Status refuse_overlaps(const std::vector<AddedWord>& words) {
   for (const AddedWord& a : words)
     for (const AddedWord& b : words)
       if (&a != &b && b.text.starts_with(a.text))
-        return std::move(
-            Error(ErrorCode::kUnsupported, fmt::format("\"{}\" begins with \"{}\", and ranks do not say which of two "
-                                                       "special words is found",
-                                                       b.text, a.text))
-                .with_hint("Allow one of them."));
+        return Error(ErrorCode::kUnsupported,
+                     fmt::format("\"{}\" begins with \"{}\", and ranks do not say which of two "
+                                 "special words is found",
+                                 b.text, a.text))
+            .with_hint("Allow one of them.");
   return {};
 }
 
@@ -37,9 +37,8 @@ Result<AddedWords> AddedWords::make(const Vocabulary& vocabulary, const SpecialW
         wanted.all || std::find(wanted.some.begin(), wanted.some.end(), word.text) != wanted.some.end();
     if (word.special && !asked_for) continue;
     if (!word.trait.empty())
-      return std::move(
-          Error(ErrorCode::kUnsupported, fmt::format("\"{}\" has {}, which is not supported", word.text, word.trait))
-              .with_hint("Allow the others by name."));
+      return Error(ErrorCode::kUnsupported, fmt::format("\"{}\" has {}, which is not supported", word.text, word.trait))
+          .with_hint("Allow the others by name.");
     found.passes_[word.normalized ? 1 : 0].words.push_back(word);
   }
   if (vocabulary.overlaps_are_open) HEADRACE_TRY(refuse_overlaps(found.passes_[0].words));

@@ -81,8 +81,8 @@ std::size_t TextEncoder::limit_memory(std::size_t bytes) {
 
 void TextEncoder::encode(std::string_view text, std::vector<std::uint32_t>& ids) {
   if (text.size() > kMostTextBytes)
-    throw std::move(Error(ErrorCode::kInvalidArgument, fmt::format("a text has {} bytes", text.size()))
-                        .with_hint("Divide it: a text is shorter than 4 GiB."));
+    throw Error(ErrorCode::kInvalidArgument, fmt::format("a text has {} bytes", text.size()))
+        .with_hint("Divide it: a text is shorter than 4 GiB.");
   if (text.empty()) return;
   const auto* begin = reinterpret_cast<const std::uint8_t*>(text.data());
   const std::uint8_t* end = begin + text.size();

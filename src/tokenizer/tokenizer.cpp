@@ -115,8 +115,8 @@ Tokenizer::Tokenizer(const std::string& path_or_name, const TokenizerOptions& op
 EncodedTexts Tokenizer::encode_batch(std::span<const std::string_view> texts, const EncodeOptions& options) const {
   for (std::size_t i = 0; i < texts.size(); ++i)
     if (texts[i].size() > kMostTextBytes)
-      throw std::move(Error(ErrorCode::kInvalidArgument, fmt::format("text {} has {} bytes", i, texts[i].size()))
-                          .with_hint("Divide it: a text is shorter than 4 GiB."));
+      throw Error(ErrorCode::kInvalidArgument, fmt::format("text {} has {} bytes", i, texts[i].size()))
+          .with_hint("Divide it: a text is shorter than 4 GiB.");
   const AddedWords added = AddedWords::make(impl_->vocabulary, {options.all_special, options.special}).value();
   const TextJobs jobs = divide_texts(texts, added);
   auto result = std::make_shared<EncodedTexts::Impl>();

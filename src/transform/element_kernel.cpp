@@ -43,9 +43,10 @@ ElementKernel::ElementKernel(const Field& in, const Field& out, std::vector<std:
       ops_(std::move(ops)) {}
 
 Error no_value_of(const DType& type, const std::string& value) {
-  return std::move(Error(ErrorCode::kCorruptData, fmt::format("{} is no {}", value, type.name()))
-                       .with_hint("Correct it in the file, leave such samples out (select), or cut values to a range "
-                                  "first (T.Clip)."));
+  return Error(ErrorCode::kCorruptData, fmt::format("{} is no {}", value, type.name()))
+      .with_hint(
+          "Correct it in the file, leave such samples out (select), or cut values to a range "
+          "first (T.Clip).");
 }
 
 template <class C>

@@ -151,14 +151,14 @@ class ProgramCompiler {
   }
   [[nodiscard]] static Status check_takes_rows(const Transform& transform, const CompiledTransform& made) {
     if (!made.batch && (!made.kernel || made.kernel->takes_rows())) return {};
-    return std::move(
-        Error(ErrorCode::kUnsupported,
-              fmt::format("{}: it takes samples of one shape, and the samples of '{}' differ in their number "
-                          "of rows",
-                          transform.name, transform.fields[0]))
-            .with_field(transform.fields[0])
-            .with_hint("A Python function gets whole batches, ragged fields as values and offsets: "
-                       "ds.map(function)."));
+    return Error(ErrorCode::kUnsupported,
+                 fmt::format("{}: it takes samples of one shape, and the samples of '{}' differ in their number "
+                             "of rows",
+                             transform.name, transform.fields[0]))
+        .with_field(transform.fields[0])
+        .with_hint(
+            "A Python function gets whole batches, ragged fields as values and offsets: "
+            "ds.map(function).");
   }
 
   /// Keep only these of all fields, by node.

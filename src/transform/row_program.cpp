@@ -94,10 +94,10 @@ Status RowProgram::run_tile(const SampleKey& key, std::span<const std::byte* con
 }
 
 Error at_sample(const Error& error, std::uint64_t sample) {
-  return std::move(Error(error.code(), error.message())
-                       .with_field(error.field())
-                       .with_stage(fmt::format("{}, sample {}", error.stage(), sample))
-                       .with_hint(error.hint()));
+  return Error(error.code(), error.message())
+      .with_field(error.field())
+      .with_stage(fmt::format("{}, sample {}", error.stage(), sample))
+      .with_hint(error.hint());
 }
 
 }  // namespace headrace

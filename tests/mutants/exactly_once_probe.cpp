@@ -25,7 +25,7 @@ std::shared_ptr<const StepPlan> cut(std::shared_ptr<const Sampler> sampler) {
 
 const char* run_rows(From from) {
   const Dataset dataset = testing::fake_dataset({700, 333}, {{32, 64}, {3, 32}, {5000, 16}});
-  const Source& source = *dataset.impl()->source.rows();
+  const Source& source = *impl_of(dataset)->source.rows();
   const BlockLayout layout = plan_layout(source, 0);
   auto pool = std::make_shared<SlotPool>(source.fields, source.fields, kBatch, 6);
 
@@ -103,7 +103,7 @@ const char* run_rows(From from) {
 
 const char* run_spans() {
   const Dataset dataset = testing::fake_dataset({5000, 5000}, {{7, 100}});
-  std::vector<SourceGroup> groups{{dataset.impl()->source.shared_rows(), dataset.impl()->layout}};
+  std::vector<SourceGroup> groups{{impl_of(dataset)->source.shared_rows(), impl_of(dataset)->layout}};
   const auto map = std::make_shared<SpanMap>(SpanMap::Options{.home_samples = 40,
                                                               .rows = groups[0].layout.table,
                                                               .row_weight = row_weight(1),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +14,6 @@ from headrace.errors import OutOfBudgetError
 from headrace.loader import Loader
 
 _CHUNK_ROWS = 1024  # of a cached chunk, where only the number of chunks was given
-_LEAST_MEMORY = re.compile(r"memory=(\d+)")  # in the hint of an OutOfBudgetError
 
 
 @dataclass(frozen=True)
@@ -175,10 +173,9 @@ def _least_memory(dataset: Dataset, words: dict[str, Any]) -> int | None:
     try:
         Loader(dataset, **words).close()
     except OutOfBudgetError as error:
-        least = _LEAST_MEMORY.search(error.hint or "")
-        if least is None:
+        if error.needed_bytes is None:
             raise
-        return int(least.group(1))
+        return error.needed_bytes
     return None
 
 

@@ -73,18 +73,18 @@ Result<std::shared_ptr<const Finisher>> make_padding(const MappedSource& mapped,
     std::vector<std::byte> element(dtype.itemsize);
     const bool zero = fill == 0 && !std::signbit(fill);
     if (!zero && (!is_number(dtype) || !has_number(dtype, fill)))
-      return std::move(
-          Error(ErrorCode::kInvalidArgument,
-                fmt::format("fill={} is not a value of type {}, the type of the field '{}'", fill, dtype.name(), name))
-              .with_field(name)
-              .with_hint("0 fits every type; the mask tells real rows from filled ones."));
+      return Error(
+                 ErrorCode::kInvalidArgument,
+                 fmt::format("fill={} is not a value of type {}, the type of the field '{}'", fill, dtype.name(), name))
+          .with_field(name)
+          .with_hint("0 fits every type; the mask tells real rows from filled ones.");
     if (!zero) store_numbers(dtype, &fill, 1, element.data());
     arrays.push_back({f, fields[f].row_bytes(), zero ? std::vector<std::byte>() : std::move(element)});
   }
   if (arrays.empty())
-    return std::move(Error(ErrorCode::kInvalidArgument, "layout='padded' fills up ragged samples: no field is ragged")
-                         .with_file(mapped.groups[0].source->files[0].path)
-                         .with_hint("Leave layout= out: the samples have one length already."));
+    return Error(ErrorCode::kInvalidArgument, "layout='padded' fills up ragged samples: no field is ragged")
+        .with_file(mapped.groups[0].source->files[0].path)
+        .with_hint("Leave layout= out: the samples have one length already.");
   const auto groups = mapped.map->groups();
   const auto ragged = std::ranges::find(groups, UnitGroup::Rows::kRagged, &UnitGroup::rows) - groups.begin();
   return std::shared_ptr<const Finisher>(std::make_shared<Padding>(std::move(arrays), static_cast<std::size_t>(ragged),

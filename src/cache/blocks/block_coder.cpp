@@ -194,8 +194,8 @@ Result<std::span<const std::byte>> decode_piece(const BlockForm& form, std::uint
     }
   }
   if (!sane)
-    return std::move(Error(ErrorCode::kInternal, "a block that was kept encoded in memory is damaged")
-                         .with_hint("Test this machine's memory."));
+    return Error(ErrorCode::kInternal, "a block that was kept encoded in memory is damaged")
+        .with_hint("Test this machine's memory.");
   return std::span<const std::byte>(out, size);
 }
 

@@ -189,8 +189,7 @@ Result<std::shared_ptr<RowStore>> map_whole_cache(WholeCache cache) {
   MappedRows rows(layout);
   for (std::size_t i = 0; i < cache.data.size(); ++i) {
     const Status mapped = rows.add(cache.data[i].get(), npy_header(layout.fields[i], layout.rows()).size(), layout);
-    if (!mapped.ok())
-      return std::move(Error(mapped.error()).with_file(cache.folder.path_of(cache.manifest.data[i].name)));
+    if (!mapped.ok()) return Error(mapped.error()).with_file(cache.folder.path_of(cache.manifest.data[i].name));
   }
   return std::shared_ptr<RowStore>(std::make_shared<MappedCache>(std::move(cache), std::move(rows)));
 }

@@ -45,9 +45,9 @@ class GzipStream final : public StreamDecoder {
     step.produced = room - stream_.avail_out;
     if (status == Z_MEM_ERROR) return Error(ErrorCode::kOutOfBudget, "zlib gets no memory for a stream");
     if (status != Z_OK && status != Z_STREAM_END && status != Z_BUF_ERROR)
-      return std::move(Error(ErrorCode::kCorruptData, fmt::format("the gzip stream is damaged: {}",
-                                                                  stream_.msg ? stream_.msg : "a dictionary is asked"))
-                           .with_stage("gzip"));
+      return Error(ErrorCode::kCorruptData,
+                   fmt::format("the gzip stream is damaged: {}", stream_.msg ? stream_.msg : "a dictionary is asked"))
+          .with_stage("gzip");
     is_between_ = status == Z_STREAM_END;
     has_begun_ = true;
     return step;
@@ -59,7 +59,7 @@ class GzipStream final : public StreamDecoder {
   Result<Step> skip_padding(std::span<const std::byte> in) {
     padded_ = true;
     if (std::ranges::any_of(in, [](std::byte byte) { return byte != std::byte{0}; }))
-      return std::move(Error(ErrorCode::kCorruptData, "bytes that are no gzip follow the stream").with_stage("gzip"));
+      return Error(ErrorCode::kCorruptData, "bytes that are no gzip follow the stream").with_stage("gzip");
     return Step{in.size(), 0};
   }
 

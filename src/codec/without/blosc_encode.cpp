@@ -5,9 +5,10 @@ namespace headrace {
 
 Result<EncodedChunk> encode_blosc(std::span<const std::byte> /*in*/, std::size_t /*element_bytes*/,
                                   const ChunkCoding& /*coding*/) {
-  return std::move(Error(ErrorCode::kUnsupported, "this build is without blosc")
-                       .with_hint("Choose another codec, or install libblosc-dev and build with "
-                                  "-DHEADRACE_WITH_BLOSC=ON."));
+  return Error(ErrorCode::kUnsupported, "this build is without blosc")
+      .with_hint(
+          "Choose another codec, or install libblosc-dev and build with "
+          "-DHEADRACE_WITH_BLOSC=ON.");
 }
 
 }  // namespace headrace

@@ -52,7 +52,7 @@ class DataIdentityOfOthers : public ::testing::Test {
     std::vector<std::string> paths;
     for (int i = 0; i < kOthers; ++i) paths.push_back(other(i, 'a'));
     const Dataset data = open(num_files, paths);
-    const auto contents = [&] { return identify(data.impl()->source, data.impl()->layout).contents; };
+    const auto contents = [&] { return identify(impl_of(data)->source, impl_of(data)->layout).contents; };
     const std::uint32_t before = contents();
     int sampled = 0;
     for (int i = 0; i < kOthers; ++i) {

@@ -79,9 +79,9 @@ bool number_classes(const std::vector<Number>& values, Label& label) {
 }
 
 Error no_label(const std::string& field, std::uint64_t row, const std::string& what) {
-  return std::move(Error(ErrorCode::kCorruptData, fmt::format("the label of sample {} is {}", row, what))
-                       .with_field(field)
-                       .with_hint("Correct it in the file, or leave such samples out: data.select(...)."));
+  return Error(ErrorCode::kCorruptData, fmt::format("the label of sample {} is {}", row, what))
+      .with_field(field)
+      .with_hint("Correct it in the file, or leave such samples out: data.select(...).");
 }
 
 /// Return the class of a one-hot row. Throws kCorruptData if it is none.

@@ -172,7 +172,7 @@ void check_counts(const std::vector<FeatureMoments>& moments, const std::string&
 
 Stats stats(const Dataset& data, const std::string& field, const StatsOptions& options) {
   if (data.closed()) throw Error(ErrorCode::kClosed, "the data set was closed");
-  const Source& source = data.impl()->rows_for("stats");
+  const Source& source = impl_of(data)->rows_for("stats");
   if (source.mixture)
     throw Error(ErrorCode::kUnsupported, "stats of a mixture, whose rows are drawn by weight")
         .with_hint("Ask its parts.");
@@ -183,7 +183,7 @@ Stats stats(const Dataset& data, const std::string& field, const StatsOptions& o
   if (source.finisher)
     throw Error(ErrorCode::kUnsupported, "stats of samples that are finished as batches").with_field(field);
   const Dataset column = data.choose(std::vector<std::string>{field});
-  Dataset::Impl& impl = *column.impl();
+  Dataset::Impl& impl = *impl_of(column);
   const StoredColumn& stored = (*impl.source.rows()->columns)[0];
   if (to_doubles(stored.dtype) == nullptr)
     throw Error(ErrorCode::kUnsupported, fmt::format("stats of {} values", stored.dtype.name()))

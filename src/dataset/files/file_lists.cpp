@@ -41,13 +41,12 @@ Result<std::uint32_t> FileLists::add(const std::string& files) {
     if (lists_[list].paths == paths) return list;
   const std::vector<std::string>& own = lists_[0].paths;
   if (paths.size() != own.size())
-    return std::move(
-        Error(
-            ErrorCode::kInvalidArgument,
-            fmt::format("'{}' stands for {} file{}, and the data set has {}: each needs one of its own:\n  {}\n  {}",
-                        files, paths.size(), paths.size() == 1 ? "" : "s", own.size(), first_of(paths), first_of(own)))
-            .with_file(paths[0])
-            .with_hint("In FILES::PATH, name one file for each file of the data set, in their order."));
+    return Error(ErrorCode::kInvalidArgument,
+                 fmt::format(
+                     "'{}' stands for {} file{}, and the data set has {}: each needs one of its own:\n  {}\n  {}",
+                     files, paths.size(), paths.size() == 1 ? "" : "s", own.size(), first_of(paths), first_of(own)))
+        .with_file(paths[0])
+        .with_hint("In FILES::PATH, name one file for each file of the data set, in their order.");
   lists_.emplace_back(std::move(paths), store_);
   return num_lists() - 1;
 }

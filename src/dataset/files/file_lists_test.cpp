@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 class FileListsTest : public CompanionFilesTest {
  protected:
   static std::string identity_of(const Dataset& data) {
-    return identify(data.impl()->source, data.impl()->layout).text();
+    return identify(impl_of(data)->source, impl_of(data)->layout).text();
   }
 };
 
@@ -43,12 +43,12 @@ TEST_F(FileListsTest, ChoosingFieldsKeepsTheFilesTheyLieIn) {
             (std::vector<std::string>{folder_.path("side_0.h5"), folder_.path("side_1.h5")}));
   const std::vector<std::string> names{"y", "x"};
   const Dataset chosen = data.choose(names);
-  const SourceFile& file = chosen.impl()->source.rows()->files[1];
+  const SourceFile& file = impl_of(chosen)->source.rows()->files[1];
   ASSERT_EQ(file.companion_files.size(), 1u);
   EXPECT_EQ(file.companion_files[0].path, folder_.path("side_1.h5"));
   EXPECT_EQ(file.companion_files[0].arrays, std::vector<std::uint32_t>{0});
   const std::vector<std::uint64_t> some{1, 300};
-  EXPECT_EQ(chosen.select(some).impl()->source.rows()->files[0].companion_files.size(), 1u);
+  EXPECT_EQ(impl_of(chosen.select(some))->source.rows()->files[0].companion_files.size(), 1u);
   const std::vector<std::string> own{"x"};
   EXPECT_TRUE(data.choose(own).companion_files().empty());
   EXPECT_EQ(identity_of(data.choose(own)), identity_of(open(folder_.path("own_*.h5"))));

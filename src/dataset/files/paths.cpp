@@ -214,9 +214,9 @@ Error is_a_directory(const std::string& path) {
   Error error(ErrorCode::kInvalidArgument, "this is a directory, files or Zarr stores are expected");
   error.with_file(path);
   if (const std::string known = unread_directory(path); !known.empty())
-    return std::move(Error(ErrorCode::kUnsupported, fmt::format("this is {}, which is not read", known))
-                         .with_file(path)
-                         .with_hint("Convert it to Zarr."));
+    return Error(ErrorCode::kUnsupported, fmt::format("this is {}, which is not read", known))
+        .with_file(path)
+        .with_hint("Convert it to Zarr.");
   const auto names = FileSystem::of(path).list(path);
   for (std::size_t i = 0; names.ok() && i < names->size(); ++i)
     if (const std::string inside = join(path, (*names)[i]); is_directory(inside) && is_readable_directory(inside))

@@ -45,14 +45,14 @@ struct Home {
 
 Error choose_one(const FormatReader& file) {
   if (file.arrays().empty())
-    return std::move(Error(ErrorCode::kFieldMissing, "the file has no array that could be a field")
-                         .with_file(file.path())
-                         .with_hint("Run: headrace inspect " + file.path()));
+    return Error(ErrorCode::kFieldMissing, "the file has no array that could be a field")
+        .with_file(file.path())
+        .with_hint("Run: headrace inspect " + file.path());
   std::vector<const ArrayInfo*> arrays;
   for (const ArrayInfo& a : file.arrays()) arrays.push_back(&a);
-  return std::move(Error(ErrorCode::kInvalidArgument, "the file has several arrays:" + array_lines(arrays))
-                       .with_file(file.path())
-                       .with_hint("Say which one: FILES::PATH."));
+  return Error(ErrorCode::kInvalidArgument, "the file has several arrays:" + array_lines(arrays))
+      .with_file(file.path())
+      .with_hint("Say which one: FILES::PATH.");
 }
 
 /// Adds fields one by one and keeps track of arrays and names.
@@ -83,12 +83,12 @@ class FieldPlanner {
       if (!names_.contains(name)) {
         HEADRACE_TRY(add_validity(field.home, *field.array, name));
       } else if (!is_mask(name, field.home, *field.array)) {
-        return std::move(Error(ErrorCode::kInvalidArgument,
-                               fmt::format("the field '{}' is another one, and the mask of '{}' would be called so",
-                                           name, field.name))
-                             .with_file(field.home.file.path())
-                             .with_field(name)
-                             .with_hint("Give it another name, or open the data with nulls=\"fill\"."));
+        return Error(ErrorCode::kInvalidArgument,
+                     fmt::format("the field '{}' is another one, and the mask of '{}' would be called so", name,
+                                 field.name))
+            .with_file(field.home.file.path())
+            .with_field(name)
+            .with_hint("Give it another name, or open the data with nulls=\"fill\".");
       }
     }
     return {};
@@ -96,9 +96,9 @@ class FieldPlanner {
 
   Result<FieldPlan> take() {
     if (!plan_.arrays.empty() && std::ranges::find(plan_.arrays, 0u, &FieldPlan::Array::list) == plan_.arrays.end())
-      return std::move(Error(ErrorCode::kInvalidArgument, "no field comes from the data set's own files")
-                           .with_file(own_.file.path())
-                           .with_hint("Open the files of FILES::PATH themselves, or choose a field of these as well."));
+      return Error(ErrorCode::kInvalidArgument, "no field comes from the data set's own files")
+          .with_file(own_.file.path())
+          .with_hint("Open the files of FILES::PATH themselves, or choose a field of these as well.");
     return std::move(plan_);
   }
 
@@ -106,24 +106,24 @@ class FieldPlanner {
   /// Add a field of other files: "FILES::PATH".
   Status add_beside(const std::string& name, const std::string& files, const std::string& path) {
     if (files.empty())
-      return std::move(Error(ErrorCode::kInvalidArgument, fmt::format("no files stand before '::{}'", path))
-                           .with_field(name)
-                           .with_hint("FILES::PATH is the array PATH of FILES, a path or glob."));
+      return Error(ErrorCode::kInvalidArgument, fmt::format("no files stand before '::{}'", path))
+          .with_field(name)
+          .with_hint("FILES::PATH is the array PATH of FILES, a path or glob.");
     Result<std::uint32_t> list = lists_.add(files);
     if (!list.ok() && list.error().code() == ErrorCode::kNotFound) {
       const Error& error = list.error();
-      return std::move(Error(error.code(), error.message())
-                           .with_file(error.file())
-                           .with_field(name)
-                           .with_hint(fmt::format("{} The field's path was read as FILES::PATH, since {} has no array "
-                                                  "'{}::{}'.",
-                                                  error.hint(), own_.file.path(), files, path)));
+      return Error(error.code(), error.message())
+          .with_file(error.file())
+          .with_field(name)
+          .with_hint(fmt::format("{} The field's path was read as FILES::PATH, since {} has no array "
+                                 "'{}::{}'.",
+                                 error.hint(), own_.file.path(), files, path));
     }
     if (!list.ok()) return std::move(list.error().with_field(name));
     HEADRACE_ASSIGN(const FormatReader* const file, lists_.open(*list, 0));
     const Home home{*file, *list, files + "::", files + "::" + path};
     if (path.empty()) {
-      if (file->arrays().size() != 1) return std::move(choose_one(*file).with_field(name));
+      if (file->arrays().size() != 1) return choose_one(*file).with_field(name);
       return add_array(home, name, file->arrays()[0]);
     }
     HEADRACE_ASSIGN(const bool found, add_listed(home, name, path));
@@ -162,17 +162,17 @@ class FieldPlanner {
   static Error no_member(const FormatReader& file, const ArrayInfo& array, const std::string& member) {
     for (const LeftOut& left_out : array.left_out)
       if (left_out.path == member || left_out.path.starts_with(member + "."))
-        return std::move(Error(ErrorCode::kUnsupported, left_out.reason)
-                             .with_file(file.path())
-                             .with_field(array.path + "." + member)
-                             .with_stage("open")
-                             .with_hint(left_out.hint));
+        return Error(ErrorCode::kUnsupported, left_out.reason)
+            .with_file(file.path())
+            .with_field(array.path + "." + member)
+            .with_stage("open")
+            .with_hint(left_out.hint);
     std::vector<std::string> names;
     for (const Column& column : array.columns) names.push_back(column.name);
-    return std::move(Error(ErrorCode::kFieldMissing, fmt::format("its records have no member '{}'", member))
-                         .with_file(file.path())
-                         .with_field(array.path)
-                         .with_hint("They have: " + list_names(nearest_names(member, names)) + "."));
+    return Error(ErrorCode::kFieldMissing, fmt::format("its records have no member '{}'", member))
+        .with_file(file.path())
+        .with_field(array.path)
+        .with_hint("They have: " + list_names(nearest_names(member, names)) + ".");
   }
 
   /// Add an array that has another name: of a link to an array that is listed once, or of the only array of a .npy
@@ -211,12 +211,12 @@ class FieldPlanner {
   /// Refuse an array whose mask has the name of another one: either could be taken for the other.
   static Status check_mask_name(const Home& home, const ArrayInfo& array) {
     if (find_array(home.file, array.path + std::string(kValidSuffix)) == nullptr) return {};
-    return std::move(Error(ErrorCode::kInvalidArgument, fmt::format("a column is named '{}{}', as the mask of '{}' "
-                                                                    "would be",
-                                                                    array.path, kValidSuffix, array.path))
-                         .with_file(home.file.path())
-                         .with_field(array.path)
-                         .with_hint("Open the data with nulls=\"fill\"."));
+    return Error(ErrorCode::kInvalidArgument, fmt::format("a column is named '{}{}', as the mask of '{}' "
+                                                          "would be",
+                                                          array.path, kValidSuffix, array.path))
+        .with_file(home.file.path())
+        .with_field(array.path)
+        .with_hint("Open the data with nulls=\"fill\".");
   }
 
   /// True if the field of this name says which rows of the array have a value.
@@ -236,20 +236,20 @@ class FieldPlanner {
     }
     for (std::size_t d = 1; d < array.shape.size(); ++d)
       if (array.shape[d] == 0)
-        return std::move(Error(ErrorCode::kInvalidArgument,
-                               fmt::format("shape ({}) has a dimension of size 0: a sample holds nothing",
-                                           fmt::join(array.shape, ", ")))
-                             .with_file(file.path())
-                             .with_field(array.path)
-                             .with_hint("Leave this field out with fields=."));
+        return Error(ErrorCode::kInvalidArgument,
+                     fmt::format("shape ({}) has a dimension of size 0: a sample holds nothing",
+                                 fmt::join(array.shape, ", ")))
+            .with_file(file.path())
+            .with_field(array.path)
+            .with_hint("Leave this field out with fields=.");
     return {};
   }
 
   Status add_column(const Home& home, const ArrayInfo& array, std::size_t column, const std::string& name) {
     if (!names_.insert(name).second)
-      return std::move(Error(ErrorCode::kInvalidArgument, fmt::format("two fields are named '{}'", name))
-                           .with_file(home.file.path())
-                           .with_hint("Give every field its own name: fields={\"name\": \"path in the file\"}."));
+      return Error(ErrorCode::kInvalidArgument, fmt::format("two fields are named '{}'", name))
+          .with_file(home.file.path())
+          .with_hint("Give every field its own name: fields={\"name\": \"path in the file\"}.");
     const Column& c = array.columns[column];
     StoredColumn field{name, home.prefix + array.path, c.dtype, {}};
     if (array.is_record)
@@ -289,9 +289,9 @@ Error choose_yourself(const FormatReader& file, std::string_view what, const std
         " Where every sample or recording is a group or an array of its own, a '*' stands for their names: "
         "fields={{\"x\": \"{}\"}} opens all of them as samples, fields={{\"x\": \"{}\"}} the rows of one.",
         path_pattern(arrays[0]->path), arrays[0]->path);
-  return std::move(Error(ErrorCode::kInvalidArgument, fmt::format("{}:{}", what, array_lines(arrays)))
-                       .with_file(file.path())
-                       .with_hint(hint));
+  return Error(ErrorCode::kInvalidArgument, fmt::format("{}:{}", what, array_lines(arrays)))
+      .with_file(file.path())
+      .with_hint(hint);
 }
 
 /// Which arrays are fields where the caller did not say so, and why others are not.
@@ -348,9 +348,9 @@ Result<DefaultArrays> default_arrays(const FormatReader& file) {
   out.chosen = lists;
   if (readable.empty() && !lists.empty()) return out;
   if (readable.empty())
-    return std::move(Error(ErrorCode::kFieldMissing, "the file has no array that could be a field")
-                         .with_file(file.path())
-                         .with_hint("Run: headrace inspect " + file.path()));
+    return Error(ErrorCode::kFieldMissing, "the file has no array that could be a field")
+        .with_file(file.path())
+        .with_hint("Run: headrace inspect " + file.path());
   if (root.empty() && groups.size() > 1)
     return choose_yourself(file, "the file's arrays lie in several groups", readable);
   if (!root.empty())
@@ -407,10 +407,10 @@ Result<FieldPlan> plan_fields(FileLists& lists, const OpenOptions& options) {
   plan.left_out.insert(plan.left_out.end(), left_out.begin(), left_out.end());
   std::ranges::sort(plan.left_out, {}, &LeftOut::path);
   if (has_lists(plan) && (options.sample_axes > 1 || !options.broadcast.empty()))
-    return std::move(Error(ErrorCode::kInvalidArgument,
-                           "a row of lists is a sample; sample_axes= and broadcast= make samples of cells")
-                         .with_file(file.path())
-                         .with_hint("Leave the lists out of fields=, or open them as a data set of their own."));
+    return Error(ErrorCode::kInvalidArgument,
+                 "a row of lists is a sample; sample_axes= and broadcast= make samples of cells")
+        .with_file(file.path())
+        .with_hint("Leave the lists out of fields=, or open them as a data set of their own.");
   HEADRACE_TRY(plan_axes(lists, options, plan));
   return plan;
 }

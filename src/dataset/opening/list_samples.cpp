@@ -72,7 +72,7 @@ Dataset open_list_samples(const std::vector<std::string>& files, const OpenOptio
   const Dataset values = open_rows(plan_files(files, of_values).value(), of_values).value();
   SpanList list;
   std::vector<std::uint64_t> starts{0};
-  const Source& source = values.impl()->rows_for("lists");
+  const Source& source = impl_of(values)->rows_for("lists");
   for (const SourceFile& file : source.files) {
     for (const std::uint32_t length : lengths_of(file)) starts.push_back(starts.back() + length);
     list.file_ends.push_back(starts.size() - 1);

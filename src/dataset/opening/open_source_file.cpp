@@ -19,12 +19,12 @@ Status check_lists(const SourceFile& file, const FieldPlan& plan, const FileList
     if (plan.arrays[a].is_list != info.list.empty()) continue;
     const std::vector<std::string>& paths = lists.paths(plan.arrays[a].list);
     const auto form = [](bool is_list) { return is_list ? "a list in each row" : "one value in each row"; };
-    return std::move(
-        Error(ErrorCode::kInvalidArgument, fmt::format("the field has {} here, but {} in {}", form(!info.list.empty()),
-                                                       form(plan.arrays[a].is_list), paths[0]))
-            .with_file(paths[i])
-            .with_field(info.path)
-            .with_hint("Files of one data set must agree; open those that differ apart."));
+    return Error(ErrorCode::kInvalidArgument,
+                 fmt::format("the field has {} here, but {} in {}", form(!info.list.empty()),
+                             form(plan.arrays[a].is_list), paths[0]))
+        .with_file(paths[i])
+        .with_field(info.path)
+        .with_hint("Files of one data set must agree; open those that differ apart.");
   }
   return {};
 }
@@ -40,27 +40,29 @@ Status check_rows(const SourceFile& file, const FieldPlan& plan, std::size_t own
         list += fmt::format("\n  {}: {} {}", file.arrays[b]->info().path, file.arrays[b]->info().rows(),
                             lists ? "values" : "rows");
     if (lists)
-      return std::move(Error(ErrorCode::kInvalidArgument, "the lists have different lengths:" + list)
-                           .with_file(file.path)
-                           .with_hint("\nChoose lists of one length with fields=, and open others as a data set of "
-                                      "their own."));
-    return std::move(Error(ErrorCode::kInvalidArgument, "the fields have different numbers of rows:" + list)
-                         .with_file(file.path)
-                         .with_hint("\nOpen arrays of another length as a data set of their own."));
+      return Error(ErrorCode::kInvalidArgument, "the lists have different lengths:" + list)
+          .with_file(file.path)
+          .with_hint(
+              "\nChoose lists of one length with fields=, and open others as a data set of "
+              "their own.");
+    return Error(ErrorCode::kInvalidArgument, "the fields have different numbers of rows:" + list)
+        .with_file(file.path)
+        .with_hint("\nOpen arrays of another length as a data set of their own.");
   }
   for (const CompanionFile& companion : file.companion_files)
     for (const std::uint32_t a : companion.arrays) {
       const ArrayInfo& info = file.arrays[a]->info();
       if (info.rows() == file.rows) continue;
-      return std::move(
-          Error(ErrorCode::kInvalidArgument, fmt::format("the file and its data file differ in their number of rows:\n "
-                                                         " {} of {}: {} rows\n  {} of {}: {} rows",
-                                                         info.path, companion.path, info.rows(),
-                                                         file.arrays[own]->info().path, file.path, file.rows))
-              .with_file(companion.path)
-              .with_field(info.path)
-              .with_hint("In FILES::PATH, row i of a file belongs to row i of the data set's file of the same place in "
-                         "the list: check the order of both lists."));
+      return Error(ErrorCode::kInvalidArgument,
+                   fmt::format("the file and its data file differ in their number of rows:\n "
+                               " {} of {}: {} rows\n  {} of {}: {} rows",
+                               info.path, companion.path, info.rows(), file.arrays[own]->info().path, file.path,
+                               file.rows))
+          .with_file(companion.path)
+          .with_field(info.path)
+          .with_hint(
+              "In FILES::PATH, row i of a file belongs to row i of the data set's file of the same place in "
+              "the list: check the order of both lists.");
     }
   return {};
 }
@@ -103,14 +105,13 @@ Status check_fields(const SourceFile& file, const FieldPlan& plan, const FileLis
       if (c.dtype == field.dtype && shape == field.shape) continue;
     }
     const std::vector<std::string>& paths = lists.paths(plan.arrays[place.array].list);
-    return std::move(
-        Error(ErrorCode::kInvalidArgument,
-              fmt::format("the field is {} ({}) here, but {} ({}) in {}",
-                          has_column ? info.columns[place.column].dtype.name() : "another record",
-                          fmt::join(shape, ", "), field.dtype.name(), fmt::join(field.shape, ", "), paths[0]))
-            .with_file(paths[i])
-            .with_field(info.path)
-            .with_hint(way_out(has_column ? info.columns[place.column].dtype : field.dtype, field.dtype)));
+    return Error(ErrorCode::kInvalidArgument,
+                 fmt::format("the field is {} ({}) here, but {} ({}) in {}",
+                             has_column ? info.columns[place.column].dtype.name() : "another record",
+                             fmt::join(shape, ", "), field.dtype.name(), fmt::join(field.shape, ", "), paths[0]))
+        .with_file(paths[i])
+        .with_field(info.path)
+        .with_hint(way_out(has_column ? info.columns[place.column].dtype : field.dtype, field.dtype));
   }
   return {};
 }

@@ -172,7 +172,7 @@ Dataset open_spans(const std::vector<std::string>& files, const OpenOptions& opt
   if (const auto& progress = options.progress)
     made.go_on = [progress, num_files = files.size()] { return progress(num_files, num_files); };
   Dataset samples = spans(rows, made);
-  samples.impl()->node = node_of(node_of_spans(*options_of<FilesNode>(*rows.impl()->node), options, made));
+  impl_of(samples)->node = node_of(node_of_spans(*options_of<FilesNode>(*impl_of(rows)->node), options, made));
   return samples;
 }
 

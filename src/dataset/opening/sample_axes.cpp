@@ -19,8 +19,10 @@ std::string text(std::span<const std::uint64_t> shape) {
 }
 
 Error refusal(const std::string& file, const std::string& field, std::string why, std::string hint) {
-  return std::move(
-      Error(ErrorCode::kInvalidArgument, std::move(why)).with_file(file).with_field(field).with_hint(std::move(hint)));
+  return Error(ErrorCode::kInvalidArgument, std::move(why))
+      .with_file(file)
+      .with_field(field)
+      .with_hint(std::move(hint));
 }
 
 /// Return how many of the first extents two shapes share, at most `most`.
@@ -64,14 +66,13 @@ Result<std::uint32_t> axes_of_values(const std::string& file, const std::string&
 Status plan_axes(FileLists& lists, const OpenOptions& options, FieldPlan& plan) {
   const std::string& file = lists.paths(0)[0];
   if (options.sample_axes == 0)
-    return std::move(Error(ErrorCode::kInvalidArgument, "sample_axes is 0").with_hint("1 takes rows as they are."));
+    return Error(ErrorCode::kInvalidArgument, "sample_axes is 0").with_hint("1 takes rows as they are.");
   if (options.sample_axes == 1 && options.broadcast.empty()) return {};
   const std::size_t leading = leading_array(plan);
   if (leading == plan.arrays.size())
-    return std::move(
-        Error(ErrorCode::kInvalidArgument, "every field is in broadcast=, so no field has a value for each sample")
-            .with_file(file)
-            .with_hint("Choose at least one array of the data set's own files with fields=."));
+    return Error(ErrorCode::kInvalidArgument, "every field is in broadcast=, so no field has a value for each sample")
+        .with_file(file)
+        .with_hint("Choose at least one array of the data set's own files with fields=.");
   HEADRACE_ASSIGN(const Shape first, first_shape(lists, plan.arrays[leading]));
   const std::size_t most = std::min<std::size_t>(options.sample_axes, first.size());
   const Shape samples(first.begin(), first.begin() + static_cast<std::ptrdiff_t>(most));

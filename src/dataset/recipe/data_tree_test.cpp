@@ -17,7 +17,8 @@ namespace {
 class DataTree : public testing::RecipeTest {};
 
 std::string identity_of(const Dataset& data) {
-  return hash_of(data.impl()->source, data.impl()->layout) + identify(data.impl()->source, data.impl()->layout).text();
+  return hash_of(impl_of(data)->source, impl_of(data)->layout) +
+         identify(impl_of(data)->source, impl_of(data)->layout).text();
 }
 std::vector<std::int64_t> values_of(const Dataset& data) {
   const Batch all = data.slice(0, data.size());
@@ -103,7 +104,7 @@ TEST_F(DataTree, RecipesOfPatches) {
 
 TEST_F(DataTree, DataInMemoryHasNone) {
   const Dataset on_disk = files(0, 1);
-  const Dataset in_memory(Dataset::Impl::make(on_disk.impl()->source));
+  const Dataset in_memory(Dataset::Impl::make(impl_of(on_disk)->source));
   const std::vector<std::uint64_t> rows{1};
   for (const Dataset& data : {in_memory, in_memory.select(rows), mix({{"m", in_memory}})}) {
     try {

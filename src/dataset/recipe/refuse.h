@@ -10,7 +10,7 @@
 namespace headrace {
 
 inline Error refuse(std::string text, std::string_view hint = {}) {
-  return std::move(Error(ErrorCode::kInvalidArgument, std::move(text)).with_hint(hint));
+  return Error(ErrorCode::kInvalidArgument, std::move(text)).with_hint(hint);
 }
 
 }  // namespace headrace

@@ -10,13 +10,13 @@ namespace headrace {
 
 Dataset stored_column(const Dataset& data, const std::string& field) {
   const std::vector<std::string> names{field};
-  const MappedSource* const mapped = data.impl()->source.mapped();
+  const MappedSource* const mapped = impl_of(data)->source.mapped();
   const bool is_beside = mapped && mapped->groups.size() > 1 &&
                          std::ranges::find(*mapped->groups[1].source->fields, field, &Field::name) !=
                              mapped->groups[1].source->fields->end();
   if (is_beside) return data.choose(names);  // a table with a row for each sample, which is not transformed
-  (void)data.impl()->rows_for("a label or the statistics");  // throws where samples are mapped
-  const std::shared_ptr<const Source>& source = data.impl()->source.shared_rows();
+  (void)impl_of(data)->rows_for("a label or the statistics");  // throws where samples are mapped
+  const std::shared_ptr<const Source>& source = impl_of(data)->source.shared_rows();
   const std::shared_ptr<const Source> stored = as_stored(source);
   return (stored == source ? data : Dataset(Dataset::Impl::make(stored))).choose(names);
 }

@@ -71,13 +71,13 @@ Status check_valid_lies_still(const MappedSource& mapped, const std::vector<Tran
   const auto move =
       std::ranges::find_if(transforms, [](const Transform& transform) { return !keeps_places(transform.name); });
   if (!mapped.delivers_valid || move == transforms.end()) return {};
-  return std::move(
-      Error(ErrorCode::kUnsupported,
-            fmt::format("{}: patches with edge=\"fill\" come with 'NAME.valid', which would not be moved "
-                        "with them",
-                        move->name))
-          .with_hint("Do it to patches that lie in their volume: drawn ones (samples_per_epoch=), or those of "
-                     "edge=\"shift\" or \"drop\"."));
+  return Error(ErrorCode::kUnsupported,
+               fmt::format("{}: patches with edge=\"fill\" come with 'NAME.valid', which would not be moved "
+                           "with them",
+                           move->name))
+      .with_hint(
+          "Do it to patches that lie in their volume: drawn ones (samples_per_epoch=), or those of "
+          "edge=\"shift\" or \"drop\".");
 }
 
 }  // namespace

@@ -65,7 +65,7 @@ ArrayInfo info_of(const StoredColumn& column, std::uint64_t rows) {
 
 std::shared_ptr<const Source> rows_in_memory(const Dataset& data, std::span<const std::uint64_t> rows,
                                              const std::function<bool()>& go_on) {
-  const Source& source = data.impl()->rows_for("rows in memory");
+  const Source& source = impl_of(data)->rows_for("rows in memory");
   std::vector<PageBuffer> columns;
   for (const StoredColumn& column : *source.columns)
     columns.push_back(PageBuffer::allocate(*MemoryBudget::process(), MemoryTag::kIndex,

@@ -121,10 +121,10 @@ class MetaReader {
                  ? "A span has the rows first to last of its file, both included; one without rows ends before "
                    "it begins (last = first - 1)."
                  : "A span has the rows from first on, up to end, which is not one of them.";
-    return std::move(Error(ErrorCode::kCorruptData, fmt::format("row {}: {}", row - before, text))
-                         .with_file(meta_.files()[f].path)
-                         .with_field(meta_.fields()[0].name)
-                         .with_hint(hint));
+    return Error(ErrorCode::kCorruptData, fmt::format("row {}: {}", row - before, text))
+        .with_file(meta_.files()[f].path)
+        .with_field(meta_.fields()[0].name)
+        .with_hint(hint);
   }
   [[nodiscard]] Error outside(std::uint64_t row, std::int64_t first, std::int64_t last, std::uint32_t file) const {
     const __int128 most = __int128{last} - (columns_.last ? 0 : 1);

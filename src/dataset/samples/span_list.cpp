@@ -25,10 +25,10 @@ SpanList read_offsets(const Dataset& data, const Dataset& offsets, const std::fu
     const std::uint64_t rows = data.files()[f].rows, count = offsets.files()[f].rows;
     const std::vector<std::int64_t> values = whole_numbers(offsets.slice(first_offset, count, go_on).array(0));
     const auto wrong = [&](std::string text) {
-      return std::move(Error(ErrorCode::kCorruptData, std::move(text))
-                           .with_file(offsets.files()[f].path)
-                           .with_field(field.name)
-                           .with_hint("Offsets are the row where each sample begins, and at last the end."));
+      return Error(ErrorCode::kCorruptData, std::move(text))
+          .with_file(offsets.files()[f].path)
+          .with_field(field.name)
+          .with_hint("Offsets are the row where each sample begins, and at last the end.");
     };
     for (std::size_t i = 0; i < values.size(); ++i) {
       if (values[i] < 0 || static_cast<std::uint64_t>(values[i]) > rows)

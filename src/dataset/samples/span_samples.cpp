@@ -134,12 +134,12 @@ void check_none_is_empty(const SpanList& list, const std::string& path) {
 /// Throws where a file has neither a row for each sample nor one for each row.
 Targets targets_of(const Source& rows, const SpanList& list, const std::optional<Dataset>& targets) {
   if (!targets) return {};
-  if (targets->impl()->source.mapped())
+  if (impl_of(*targets)->source.mapped())
     throw refuse(fmt::format("'{}' has a list for each sample, and targets one value", targets->fields()[0].name),
                  "Name it among the fields.")
         .with_file(targets->files()[0].path)
         .with_field(targets->fields()[0].name);
-  const Source& source = targets->impl()->rows_for("targets");
+  const Source& source = impl_of(*targets)->rows_for("targets");
   if (source.mixture || source.chosen || source.program || source.finisher)
     throw Error(ErrorCode::kUnsupported, "targets that are selected, mixed or transformed are not there yet")
         .with_file(source.files[0].path)
@@ -149,7 +149,7 @@ Targets targets_of(const Source& rows, const SpanList& list, const std::optional
       throw refuse(fmt::format("both the samples and their targets have a field '{}'", field.name),
                    "Give one of them another name.")
           .with_field(field.name);
-  std::shared_ptr<const Source> shared = targets->impl()->source.shared_rows();
+  std::shared_ptr<const Source> shared = impl_of(*targets)->source.shared_rows();
   if (has_rows_of(source, rows) && targets->size() != list.num_samples()) {
     check_none_is_empty(list, source.files[0].path);
     return {std::move(shared), true};

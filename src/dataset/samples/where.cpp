@@ -177,12 +177,12 @@ class WhereParser {
     }
   }
   [[nodiscard]] Error wrong(const std::string& why) const {
-    return std::move(
-        Error(ErrorCode::kInvalidArgument, fmt::format("where=\"{}\", letter {}: {}", text_.substr(0, 200), at_, why))
-            .with_field(where_.field_)
-            .with_hint(fmt::format("It compares '{0}' (every value for itself) or '{0}[..., k]' (entry k of the last "
-                                   "axis) with numbers; join comparisons with 'and', 'or' and parentheses.",
-                                   where_.field_)));
+    return Error(ErrorCode::kInvalidArgument,
+                 fmt::format("where=\"{}\", letter {}: {}", text_.substr(0, 200), at_, why))
+        .with_field(where_.field_)
+        .with_hint(fmt::format("It compares '{0}' (every value for itself) or '{0}[..., k]' (entry k of the last "
+                               "axis) with numbers; join comparisons with 'and', 'or' and parentheses.",
+                               where_.field_));
   }
 
   const std::string_view text_;

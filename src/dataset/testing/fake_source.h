@@ -67,7 +67,7 @@ class FakeArray : public ArrayReader {
     for (std::uint64_t r = 0; r < piece.rows.count; ++r) {
       const std::uint64_t row = first_row_ + piece.rows.first + r;
       if (faults_->bad_rows.count(row) && faults_->bad_array.value_or(number_) == number_ && !faults_->mended)
-        return std::move(Error(ErrorCode::kCorruptData, "a bad row").with_file("fake").with_field(info_.path));
+        return Error(ErrorCode::kCorruptData, "a bad row").with_file("fake").with_field(info_.path);
       for (std::uint64_t j = 0; j < width_; ++j) out[r * width_ + j] = fake_value(number_, row, j);
     }
     return DecodedPiece{s.out.data(), width_ * 4};

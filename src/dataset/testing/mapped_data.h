@@ -17,7 +17,7 @@ namespace headrace::testing {
 inline SourceGroup table_of(const std::vector<std::uint64_t>& file_rows, const std::vector<FakeShape>& arrays,
                             std::shared_ptr<FakeFaults> faults = std::make_shared<FakeFaults>()) {
   const Dataset dataset = fake_dataset(file_rows, arrays, std::move(faults));
-  return {dataset.impl()->source.shared_rows(), dataset.impl()->layout};
+  return {impl_of(dataset)->source.shared_rows(), impl_of(dataset)->layout};
 }
 
 /// A volume of uint32 in cells; every element names its place.

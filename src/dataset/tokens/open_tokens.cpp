@@ -48,9 +48,9 @@ token_files::TokenWords words_of(const TokenOptions& options) {
 /// Refuse a file whose tokens are of another type, or another vocabulary's, than those of the first.
 Status check_like_first(const TokenFile& first, const TokenFile& file) {
   const auto differ = [&](std::string what) {
-    return std::move(Error(ErrorCode::kInvalidArgument, what + " in " + first.path)
-                         .with_file(file.path)
-                         .with_hint("Files of one data set must agree; open those that differ apart, and mix them."));
+    return Error(ErrorCode::kInvalidArgument, what + " in " + first.path)
+        .with_file(file.path)
+        .with_hint("Files of one data set must agree; open those that differ apart, and mix them.");
   };
   if (file.dtype != first.dtype)
     return differ(fmt::format("tokens are {} here, but {}", file.dtype.name(), first.dtype.name()));
@@ -74,10 +74,10 @@ Result<std::vector<TokenFile>> open_files(const std::vector<std::string>& paths,
     files.push_back(std::move(file));
     HEADRACE_TRY(check_like_first(files[0], files.back()));
     if (options.check && files.back().vocab_size == 0 && files.back().checksums.empty())
-      return std::move(Error(ErrorCode::kInvalidArgument,
-                             "check=True needs the size of the vocabulary, and the file does not record it")
-                           .with_file(path)
-                           .with_hint("Give vocab_size= as well."));
+      return Error(ErrorCode::kInvalidArgument,
+                   "check=True needs the size of the vocabulary, and the file does not record it")
+          .with_file(path)
+          .with_hint("Give vocab_size= as well.");
     const auto go_on = [&] { return !options.progress || options.progress(files.size() - 1, paths.size()); };
     if (options.check) {
       for (const token_files::FileChecksum& one : files.back().checksums)
@@ -163,8 +163,8 @@ Dataset Tokens::documents() const {
     file.documents->read([&](std::uint64_t first, std::uint64_t end) { lister.add_span(first, end); }).value();
     lister.end_file();
   }
-  return Dataset(make_span_samples(impl_->rows.impl()->source.shared_rows(), lister.take(), std::nullopt,
-                                   impl_->rows.impl()->node_with(DocumentsNode{})));
+  return Dataset(make_span_samples(impl_of(impl_->rows)->source.shared_rows(), lister.take(), std::nullopt,
+                                   impl_of(impl_->rows)->node_with(DocumentsNode{})));
 }
 
 std::string Tokens::describe() const {

@@ -30,9 +30,9 @@ PathKind kind_of(const std::string& path) {
 
 Status add_folder(const std::string& folder, std::vector<std::string>& out) {
   if (!token_files::is_token_folder(folder))
-    return std::move(Error(ErrorCode::kInvalidArgument, "this is a directory without a manifest of tokens")
-                         .with_file(folder)
-                         .with_hint(fmt::format("Name the files inside: {}.", token_files::path_in(folder, "*.bin"))));
+    return Error(ErrorCode::kInvalidArgument, "this is a directory without a manifest of tokens")
+        .with_file(folder)
+        .with_hint(fmt::format("Name the files inside: {}.", token_files::path_in(folder, "*.bin")));
   HEADRACE_ASSIGN(const token_files::TokenManifest manifest, token_files::read_token_manifest(folder));
   for (const token_files::TokenShard& shard : manifest.shards) out.push_back(token_files::path_in(folder, shard.file));
   return {};
@@ -71,10 +71,10 @@ Result<std::vector<std::string>> token_paths(const std::vector<std::string>& pat
     for (std::size_t i = before; i < files.size(); ++i) {
       const auto [place, fresh] = seen.emplace(FileSystem::of(files[i]).absolute(files[i]), path);
       if (!fresh)
-        return std::move(Error(ErrorCode::kInvalidArgument,
-                               fmt::format("this file is given twice, by '{}' and by '{}'", place->second, path))
-                             .with_file(files[i])
-                             .with_hint("Every sample is delivered once an epoch: name each file once."));
+        return Error(ErrorCode::kInvalidArgument,
+                     fmt::format("this file is given twice, by '{}' and by '{}'", place->second, path))
+            .with_file(files[i])
+            .with_hint("Every sample is delivered once an epoch: name each file once.");
     }
   }
   return files;

@@ -24,14 +24,14 @@ std::string text_of(const StoredColumn& field) {
 
 /// The rows of a part, or those that its samples are made of.
 const Source& rows_of(const MixPart& part) {
-  const SampleSource& source = part.data.impl()->source;
+  const SampleSource& source = impl_of(part.data)->source;
   return source.rows() ? *source.rows() : *source.mapped()->groups[0].source;
 }
 
 /// How the samples of all parts are made of rows; null: they are rows. Throws for parts that differ in it.
 std::shared_ptr<const SampleMaker> maker_of(const std::vector<MixPart>& parts) {
   const auto maker = [](const MixPart& part) {
-    const MappedSource* const mapped = remade(*part.data.impl(), "mix()");
+    const MappedSource* const mapped = remade(*impl_of(part.data), "mix()");
     return mapped ? mapped->maker : nullptr;
   };
   const std::shared_ptr<const SampleMaker> first = maker(parts[0]);
@@ -40,7 +40,7 @@ std::shared_ptr<const SampleMaker> maker_of(const std::vector<MixPart>& parts) {
     const std::shared_ptr<const SampleMaker> other = maker(part);
     if (other && !other->joins())
       throw Error(ErrorCode::kUnsupported,
-                  fmt::format("a mixture of {} is not there yet", part.data.impl()->source.what()))
+                  fmt::format("a mixture of {} is not there yet", impl_of(part.data)->source.what()))
           .with_hint("Make a loader of each part, or open the files of all parts together.");
     if (text(other.get()) != text(first.get()))
       throw refuse(fmt::format("the samples of {} are {}, those of {} are {}", parts[0].name, text(first.get()),
@@ -122,8 +122,8 @@ std::uint64_t samples_of(const std::vector<MixPart>& parts, const std::vector<do
 DataTree mix_node(const std::vector<MixPart>& parts, const MixOptions& options) {
   MixNode mix{{}, options};
   for (const MixPart& p : parts) {
-    if (!p.data.impl()->node) return nullptr;
-    mix.parts.push_back({p.name, p.data.impl()->node, p.weight});
+    if (!impl_of(p.data)->node) return nullptr;
+    mix.parts.push_back({p.name, impl_of(p.data)->node, p.weight});
   }
   return node_of(std::move(mix));
 }
@@ -142,12 +142,12 @@ Dataset mix(const std::vector<MixPart>& parts, const MixOptions& options) {
   std::uint64_t stored = 0;
   bool any_chosen = false;
   const std::shared_ptr<const SampleMaker> maker = maker_of(parts);
-  for (const MixPart& p : parts) any_chosen = any_chosen || p.data.impl()->blocks->is_chosen();
+  for (const MixPart& p : parts) any_chosen = any_chosen || impl_of(p.data)->blocks->is_chosen();
   for (std::size_t i = 0; i < parts.size(); ++i) {
     const Source& part = rows_of(parts[i]);
-    if (part.finisher || parts[i].data.impl()->source.program())
+    if (part.finisher || impl_of(parts[i].data)->source.program())
       throw refuse(fmt::format("the samples of {} are transformed", parts[i].name), "Mix first, then transform.");
-    if (parts[i].data.impl()->source.mixture())
+    if (impl_of(parts[i].data)->source.mixture())
       throw refuse(fmt::format("{} is a mixture itself", parts[i].name), "Mix all data sets at once.");
     if (parts[i].data.closed()) throw Error(ErrorCode::kClosed, fmt::format("{} was closed", parts[i].name));
     const std::vector<std::size_t> arrays = matching_arrays(parts[0], parts[i]);
@@ -155,7 +155,7 @@ Dataset mix(const std::vector<MixPart>& parts, const MixOptions& options) {
     if (any_chosen)
       for (const std::uint64_t row : parts[i].data.selected_rows()) chosen.push_back(stored + row);
     for (const SourceFile& file : part.files) source->files.push_back(with_arrays(file, arrays));
-    stored += parts[i].data.impl()->blocks->num_stored_rows();
+    stored += impl_of(parts[i].data)->blocks->num_stored_rows();
   }
   const Source& first = rows_of(parts[0]);
   source->columns = first.columns;

@@ -98,8 +98,8 @@ Dataset patches(const Volumes& volumes, const PatchOptions& given) {
   fill_up(options.stride);
   for (PatchContext& one : options.context) fill_up(one.shape);
   check(volumes, options);
-  return Dataset(make_samples(patch_maker(options, *volumes.impl().source), volumes.impl().source, nullptr,
-                              node_of(options, volumes.impl().node)));
+  return Dataset(make_samples(patch_maker(options, *impl_of(volumes).source), impl_of(volumes).source, nullptr,
+                              node_of(options, impl_of(volumes).node)));
 }
 
 }  // namespace headrace

@@ -85,7 +85,7 @@ Dataset select_again(const Dataset& data, Node node) {
     node.rows = std::make_shared<const RowSet>(data.size(), std::span<const std::uint64_t>(rows));
   }
   std::shared_ptr<const RowSet> rows = node.rows;
-  return select_set(data, std::move(rows), data.impl()->node_with(std::move(node)));
+  return select_set(data, std::move(rows), impl_of(data)->node_with(std::move(node)));
 }
 
 Dataset take_part(const SplitNode& node, const Dataset& data) {

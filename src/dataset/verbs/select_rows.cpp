@@ -10,7 +10,7 @@
 namespace headrace {
 
 Dataset select_set(const Dataset& data, std::shared_ptr<const RowSet> here, DataTree node) {
-  const Dataset::Impl& impl = *data.impl();
+  const Dataset::Impl& impl = *impl_of(data);
   std::shared_ptr<const RowSet> chosen = here;
   if (const RowSet* const before = impl.blocks->chosen().get()) {
     std::vector<std::uint64_t> of_files(here->size());
@@ -26,9 +26,9 @@ Dataset select_set(const Dataset& data, std::shared_ptr<const RowSet> here, Data
 }
 
 void check_selectable(const Dataset& data) {
-  remade(*data.impl(), "a selection");
-  refuse_drawn(*data.impl(), "a selection");
-  if (data.impl()->source.mixture())
+  remade(*impl_of(data), "a selection");
+  refuse_drawn(*impl_of(data), "a selection");
+  if (impl_of(data)->source.mixture())
     throw refuse("rows of a mixture cannot be selected: they are drawn by weight", "Select from its parts, then mix.");
 }
 

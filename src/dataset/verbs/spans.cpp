@@ -54,13 +54,13 @@ void check(const Dataset& data, const SpanOptions& options) {
   if (options.key.has_value() + options.offsets.has_value() + options.meta.has_value() + !options.offset_list.empty() !=
       1)
     throw refuse("spans need one of a key, offsets and a table", "Give one of them.");
-  const Source& source = data.impl()->rows_for("spans()");
+  const Source& source = impl_of(data)->rows_for("spans()");
   if (source.mixture || source.chosen || source.program || source.finisher)
     throw Error(ErrorCode::kUnsupported, "spans of selected, mixed or transformed rows are not there yet")
         .with_file(source.files[0].path)
         .with_hint("Make spans of what is stored, and select() or mix() those.");
   for (const std::optional<Dataset>* const other : {&options.key, &options.offsets, &options.meta})
-    if (*other && (*other)->impl()->source.mapped())
+    if (*other && impl_of(**other)->source.mapped())
       throw refuse(
           fmt::format("'{}' has a list in each row; sample_by= needs one value a row", (*other)->fields()[0].name),
           "Lists need no sample_by=: each row is a sample.")
@@ -91,14 +91,14 @@ DataTree tree_of(const Dataset& data, const SpanOptions& options) {
                                                                                   {&options.meta, &node.meta},
                                                                                   {&options.targets, &node.targets}}) {
     if (!*part) continue;
-    *to = (*part)->impl()->node;
+    *to = impl_of(**part)->node;
     if (!*to) return nullptr;
   }
   node.key_column = options.key_column;
   node.offset_list = options.offset_list;
   node.meta_has_last = options.meta_has_last;
   node.file_template = options.file_template;
-  return data.impl()->node_with(std::move(node));
+  return impl_of(data)->node_with(std::move(node));
 }
 
 }  // namespace
@@ -112,7 +112,7 @@ Dataset spans(const Dataset& data, const SpanOptions& options) {
     throw refuse("there is no span in these files", options.meta ? "All rows of the table name other files." : "")
         .with_file((options.meta ? *options.meta : data).files()[0].path);
   return Dataset(
-      make_span_samples(data.impl()->source.shared_rows(), std::move(list), targets, tree_of(data, options)));
+      make_span_samples(impl_of(data)->source.shared_rows(), std::move(list), targets, tree_of(data, options)));
 }
 
 }  // namespace headrace

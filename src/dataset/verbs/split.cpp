@@ -196,9 +196,9 @@ void part_overlapping(const MappedSource& mapped, std::vector<Runs>& parts) {
 }
 
 SplitBy how_to_split(const Dataset& data, const SplitOptions& options) {
-  const SampleSource& source = data.impl()->source;
-  const MappedSource* const mapped = remade(*data.impl(), "a split");
-  refuse_drawn(*data.impl(), "a split");
+  const SampleSource& source = impl_of(data)->source;
+  const MappedSource* const mapped = remade(*impl_of(data), "a split");
+  refuse_drawn(*impl_of(data), "a split");
   const bool overlaps = mapped && mapped->maker->overlaps();
   const SplitBy by = options.by != SplitBy::kAuto ? options.by : overlaps ? SplitBy::kRun : SplitBy::kRow;
   if (!options.stratify.empty() && by != SplitBy::kRow)
@@ -223,7 +223,7 @@ std::vector<std::shared_ptr<const RowSet>> parts_of(const Dataset& data, SplitBy
   std::vector<std::shared_ptr<const RowSet>> sets;
   if (by == SplitBy::kRun) {
     std::vector<Runs> runs = split_circle(data.size(), shares, seed);
-    const MappedSource* const mapped = data.impl()->source.mapped();
+    const MappedSource* const mapped = impl_of(data)->source.mapped();
     if (mapped && mapped->maker->overlaps()) part_overlapping(*mapped, runs);
     for (const Runs& part : runs) sets.push_back(std::make_shared<const RowSet>(data.size(), std::span(part)));
     return sets;
@@ -265,10 +265,10 @@ std::vector<Dataset> split(const Dataset& data, std::span<const double> shares, 
           ? refuse(fmt::format("{} files are too few for part {}, a share of {}", data.files().size(), p, shares[p]),
                    "Split by row, or into fewer parts.")
           : refuse(fmt::format("part {}, a share of {}, of {} {} would be empty{}", p, shares[p], data.size(),
-                               data.impl()->source.what(),
+                               impl_of(data)->source.what(),
                                by == SplitBy::kRun ? ", without those that reach into the next part" : ""),
                    "Raise the share.");
-    out.push_back(select_set(data, parts[p], data.impl()->node_with(node_of_part(shares, options, p, parts[p]))));
+    out.push_back(select_set(data, parts[p], impl_of(data)->node_with(node_of_part(shares, options, p, parts[p]))));
   }
   return out;
 }

@@ -22,7 +22,7 @@ Dataset truncate(const Dataset& data, const Transform& transform) {
     throw transform_error(transform, fmt::format("method is '{}': 'first' or 'random' is expected", method));
   if (!transform.fields.empty())
     throw transform_error(transform, "no field can be named", "All fields of a sample are shortened alike.");
-  const MappedSource* const mapped = remade(*data.impl(), "Truncate");
+  const MappedSource* const mapped = remade(*impl_of(data), "Truncate");
   if (!mapped || mapped->map->groups()[0].rows != UnitGroup::Rows::kRagged)
     throw transform_error(transform, fmt::format("{} have one length", mapped ? mapped->what : "rows"),
                           "Truncate shortens samples that differ in length: open the data with sample_by=.");
@@ -33,7 +33,7 @@ Dataset truncate(const Dataset& data, const Transform& transform) {
         .with_hint("Truncate once.");
   // Transforms work on each row by itself: on those that are left as on all.
   return Dataset(make_samples(maker, mapped->made_of(), mapped->map->shuffle_blocks()->chosen(),
-                              data.impl()->node_with(MapNode{{transform}}), mapped->mixture, mapped->program));
+                              impl_of(data)->node_with(MapNode{{transform}}), mapped->mixture, mapped->program));
 }
 
 }  // namespace headrace

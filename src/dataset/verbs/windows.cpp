@@ -118,9 +118,9 @@ void check(const WindowOptions& options) {
 
 /// Throws kUnsupported for rows that windows are not made of.
 const Source& rows_for_windows(const Dataset& data) {
-  const Source& source = data.impl()->rows_for("windows()");
+  const Source& source = impl_of(data)->rows_for("windows()");
   const auto unsupported = [&](std::string what, std::string hint) {
-    return std::move(Error(ErrorCode::kUnsupported, std::move(what)).with_file(source.files[0].path).with_hint(hint));
+    return Error(ErrorCode::kUnsupported, std::move(what)).with_file(source.files[0].path).with_hint(hint);
   };
   if (source.mixture)
     throw unsupported("windows of a mixture, whose rows are drawn one by one", "Mix the windows of its parts.");
@@ -141,7 +141,7 @@ Dataset windows(const Dataset& data, const WindowOptions& options) {
   check(options);
   if (data.closed()) throw Error(ErrorCode::kClosed, "the data set was closed");
   rows_for_windows(data);
-  const Dataset::Impl& impl = *data.impl();
+  const Dataset::Impl& impl = *impl_of(data);
   const auto maker = std::make_shared<const WindowMaker>(options);
   return Dataset(make_samples(maker, impl.source.shared_rows(), nullptr, impl.node_with(options)));
 }

@@ -120,9 +120,9 @@ class ColumnCount {
     const StoredColumn& column = (*volumes_.columns)[column_];
     count_ = count_run_of(column.dtype);
     if (count_ == nullptr)
-      return std::move(
-          Error(ErrorCode::kUnsupported, fmt::format("classes are counted in numbers, not in {}", column.dtype.name()))
-              .with_field(column.name));
+      return Error(ErrorCode::kUnsupported,
+                   fmt::format("classes are counted in numbers, not in {}", column.dtype.name()))
+          .with_field(column.name);
     for (std::uint32_t f = 0; f < volumes_.files.size(); ++f) {
       HEADRACE_ASSIGN(CellGrid grid, volume_grid(reader(f), block_));
       if (grid.cells == CellGrid::Cells::kPlain) {  // rows that are read together
@@ -141,10 +141,9 @@ class ColumnCount {
         blocks *= counts.along[a] = BalancedVisits::blocks_along(counts.extents[a], block_[a]);
       }
       if (blocks > kMostBlocksOfVolume)
-        return std::move(
-            Error(ErrorCode::kOutOfBudget, fmt::format("its classes would be counted in {} blocks", blocks))
-                .with_file(volumes_.files[f].path)
-                .with_hint("Ask for larger patches, or cut the volume with region=."));
+        return Error(ErrorCode::kOutOfBudget, fmt::format("its classes would be counted in {} blocks", blocks))
+            .with_file(volumes_.files[f].path)
+            .with_hint("Ask for larger patches, or cut the volume with region=.");
       HEADRACE_ASSIGN(counts_memory_.emplace_back(),
                       reserve_unplanned(MemoryTag::kIndex, blocks * sizeof(std::uint32_t) * classes_.size()));
       counts.voxels.resize(blocks);

@@ -38,10 +38,10 @@ Status check_elements(const SourceFile& file, const FieldPlan& plan) {
   for (std::size_t c = 0; c < plan.columns.size(); ++c) {
     const ArrayInfo& info = file.arrays[plan.places[c].array]->info();
     const auto refused = [&](std::string why, std::string hint) {
-      return std::move(Error(ErrorCode::kUnsupported, std::move(why))
-                           .with_file(file.path)
-                           .with_field(info.path)
-                           .with_hint(std::move(hint)));
+      return Error(ErrorCode::kUnsupported, std::move(why))
+          .with_file(file.path)
+          .with_field(info.path)
+          .with_hint(std::move(hint));
     };
     if (info.is_record || info.columns.size() != 1)
       return refused("volumes of records are not there yet", "Name arrays of numbers.");
@@ -50,12 +50,11 @@ Status check_elements(const SourceFile& file, const FieldPlan& plan) {
     if (info.shape.size() > kMostAxes)
       return refused(fmt::format("a volume of {} axes; {} are the most", info.shape.size(), kMostAxes), "");
     if (info.columns[0].dtype == plan.columns[c].dtype) continue;
-    return std::move(
-        Error(ErrorCode::kInvalidArgument, fmt::format("the array is {} here, but {} in the first file",
-                                                       info.columns[0].dtype.name(), plan.columns[c].dtype.name()))
-            .with_file(file.path)
-            .with_field(info.path)
-            .with_hint("Volumes that are opened together must agree; open those that differ apart."));
+    return Error(ErrorCode::kInvalidArgument, fmt::format("the array is {} here, but {} in the first file",
+                                                          info.columns[0].dtype.name(), plan.columns[c].dtype.name()))
+        .with_file(file.path)
+        .with_field(info.path)
+        .with_hint("Volumes that are opened together must agree; open those that differ apart.");
   }
   return {};
 }
@@ -73,7 +72,7 @@ Error differ(const SourceFile& file, const std::string& what, const std::string&
     list += fmt::format("\n  {}: {}{}{}", one->info().path, shape_text(one->info().shape),
                         one->info().named_axes.empty() ? "" : ", axes " + names_text(one->info().named_axes),
                         one->info().voxel ? ", voxels of " + one->info().voxel->text() : "");
-  return std::move(Error(ErrorCode::kInvalidArgument, what + list).with_file(file.path).with_hint("\n" + hint));
+  return Error(ErrorCode::kInvalidArgument, what + list).with_file(file.path).with_hint("\n" + hint);
 }
 
 /// Where the arrays of a volume lie, counted in voxels of the first one from its beginning.
@@ -164,10 +163,10 @@ Status set_extents(SourceFile& file, std::size_t rank, const std::string& first_
     if (!one_size) file.scales = std::move(world.scales);
   }
   if (shape.size() == rank) return {};
-  return std::move(Error(ErrorCode::kInvalidArgument, fmt::format("a volume of {} axes, {}; that of {} has {}",
-                                                                  shape.size(), shape_text(shape), first_path, rank))
-                       .with_file(file.path)
-                       .with_hint("Open volumes of different axes apart."));
+  return Error(ErrorCode::kInvalidArgument, fmt::format("a volume of {} axes, {}; that of {} has {}", shape.size(),
+                                                        shape_text(shape), first_path, rank))
+      .with_file(file.path)
+      .with_hint("Open volumes of different axes apart.");
 }
 
 /// Say that an array's voxels have another size than in the first volume; empty: none has.

@@ -51,10 +51,10 @@ Status check_axes(const SourceFile& file, const SourceFile& first) {
   for (std::size_t i = 0; i < file.arrays.size(); ++i) {
     const ArrayInfo& info = file.arrays[i]->info();
     const auto refused = [&](std::string what, const std::string& other, const std::string& hint) {
-      return std::move(Error(ErrorCode::kInvalidArgument, std::move(what) + other + array_text(file, i))
-                           .with_file(file_of(file, i))
-                           .with_field(info.path)
-                           .with_hint("\n" + hint));
+      return Error(ErrorCode::kInvalidArgument, std::move(what) + other + array_text(file, i))
+          .with_file(file_of(file, i))
+          .with_field(info.path)
+          .with_hint("\n" + hint);
     };
     for (std::size_t k = 0; k < i; ++k)
       if (!axes_agree(file.arrays[k]->info().named_axes, info.named_axes))

@@ -18,4 +18,13 @@ struct Volumes::Impl {
   std::vector<std::vector<std::uint64_t>> shapes;  ///< The shape of each file's volume.
 };
 
+/// The way to what Volumes keep private.
+struct VolumesInternals {
+  static const Volumes::Impl& of(const Volumes& volumes) { return *volumes.impl_; }
+};
+/// Return what is behind a handle. Lives as long as the handle does.
+inline const Volumes::Impl& impl_of(const Volumes& volumes) {
+  return VolumesInternals::of(volumes);
+}
+
 }  // namespace headrace

@@ -56,18 +56,18 @@ Error library_failure(const LibraryLock& library, FileState& state, const std::s
   }
   const std::string version = library_version(library);
   if (!speaks_of_versions(said))
-    return std::move(Error(ErrorCode::kCorruptData, fmt::format("cannot {}: {}", what, said.text()))
-                         .with_hint("The file's metadata is damaged."));
+    return Error(ErrorCode::kCorruptData, fmt::format("cannot {}: {}", what, said.text()))
+        .with_hint("The file's metadata is damaged.");
   const std::string message = fmt::format("libhdf5 {} cannot {}: {}. The file has superblock version {}{}", version,
                                           what, said.text(), state.superblock.version, newer_messages(header));
   // Object headers have checksums since superblock 2, so there a strange version is no damage.
   if (state.superblock.version < 2)
-    return std::move(Error(ErrorCode::kCorruptData, message)
-                         .with_hint("It is damaged, or was written with features newer than this library."));
-  return std::move(
-      Error(ErrorCode::kUnsupported, message + ": it was written for a newer HDF5")
-          .with_hint("Write it with h5py's libver=\"earliest\" or libver=(\"earliest\", \"v110\"), convert it with a "
-                     "newer h5repack --low=0 --high=2, or build Headrace against HDF5 2.0 or later."));
+    return Error(ErrorCode::kCorruptData, message)
+        .with_hint("It is damaged, or was written with features newer than this library.");
+  return Error(ErrorCode::kUnsupported, message + ": it was written for a newer HDF5")
+      .with_hint(
+          "Write it with h5py's libver=\"earliest\" or libver=(\"earliest\", \"v110\"), convert it with a "
+          "newer h5repack --low=0 --high=2, or build Headrace against HDF5 2.0 or later.");
 }
 
 Status open_with_library(const LibraryLock& library, FileState& state) {

@@ -153,7 +153,7 @@ class Hdf5Reader final : public FormatReader {
   }
 
   static Error unreadable(const ArrayInfo& array) {
-    return std::move(Error(ErrorCode::kUnsupported, array.reason).with_hint(remedy_for(array.reason)));
+    return Error(ErrorCode::kUnsupported, array.reason).with_hint(remedy_for(array.reason));
   }
 
   [[nodiscard]] const ArrayInfo* find(const std::string& path) const {
@@ -166,8 +166,8 @@ class Hdf5Reader final : public FormatReader {
     for (const ArrayInfo& a : walked_.arrays) names.push_back(a.path);
     if (names.empty()) return Error(ErrorCode::kFieldMissing, "the file has no arrays");
     names = nearest_names(path, names);
-    return std::move(Error(ErrorCode::kFieldMissing, fmt::format("the file has no array '{}'", path))
-                         .with_hint("It has: " + list_names(names) + "."));
+    return Error(ErrorCode::kFieldMissing, fmt::format("the file has no array '{}'", path))
+        .with_hint("It has: " + list_names(names) + ".");
   }
 
   std::shared_ptr<FileState> state_;
@@ -189,18 +189,18 @@ Result<std::shared_ptr<FileState>> open_state(std::shared_ptr<RandomAccessFile> 
     return Error(ErrorCode::kUnsupported,
                  fmt::format("its superblock has version {}; 0 to 3 are known", superblock->version));
   if (!superblock->understood)
-    return std::move(Error(ErrorCode::kCorruptData, fmt::format("the file of {} bytes ends, or makes no sense, within "
-                                                                "its superblock: a truncated copy?",
-                                                                size))
-                         .with_hint("Copy it again and compare the sizes."));
+    return Error(ErrorCode::kCorruptData, fmt::format("the file of {} bytes ends, or makes no sense, within "
+                                                      "its superblock: a truncated copy?",
+                                                      size))
+        .with_hint("Copy it again and compare the sizes.");
   if (superblock->end_bytes > size)
-    return std::move(Error(ErrorCode::kCorruptData, fmt::format("the file has {} bytes but its superblock says {}: a "
-                                                                "truncated copy?",
-                                                                size, superblock->end_bytes))
-                         .with_hint("Copy it again and compare the sizes."));
+    return Error(ErrorCode::kCorruptData, fmt::format("the file has {} bytes but its superblock says {}: a "
+                                                      "truncated copy?",
+                                                      size, superblock->end_bytes))
+        .with_hint("Copy it again and compare the sizes.");
   if (superblock->being_written)
-    return std::move(Error(ErrorCode::kUnsupported, "the file is open for writing, or its writer ended without closing")
-                         .with_hint("Wait for the writer; if there is none: h5clear -s FILE"));
+    return Error(ErrorCode::kUnsupported, "the file is open for writing, or its writer ended without closing")
+        .with_hint("Wait for the writer; if there is none: h5clear -s FILE");
   auto state = std::make_shared<FileState>();
   state->driver->file = std::move(file);
   state->superblock = *superblock;

@@ -69,9 +69,9 @@ Result<Entry> open_field(const std::string& folder, const CachedField& field) {
   const ArrayInfo& info = entry->info;
   if (info.read_path == ReadPath::kUnsupported || info.is_record || info.shape != field.shape ||
       info.columns[0].dtype.numpy_typestr() != field.dtype)
-    return std::move(Error(ErrorCode::kCorruptData, "its header is not that of the array in the manifest")
-                         .with_file(path)
-                         .with_hint("Remove the cache, and it is made again by the next run."));
+    return Error(ErrorCode::kCorruptData, "its header is not that of the array in the manifest")
+        .with_file(path)
+        .with_hint("Remove the cache, and it is made again by the next run.");
   return entry;
 }
 

@@ -40,11 +40,11 @@ class NpyReader final : public FormatReader {
       entry = std::ranges::find(entries_, name, [](const Entry& e) { return without_root(e.info.path); });
     if (entry == entries_.end()) return missing(name);
     if (entry->info.read_path == ReadPath::kUnsupported)
-      return std::move(Error(ErrorCode::kUnsupported, entry->info.reason)
-                           .with_file(path_)
-                           .with_field(entry->info.path)
-                           .with_stage("open")
-                           .with_hint(entry->header.type.hint));
+      return Error(ErrorCode::kUnsupported, entry->info.reason)
+          .with_file(path_)
+          .with_field(entry->info.path)
+          .with_stage("open")
+          .with_hint(entry->header.type.hint);
     return open_npy_array(entry->info, entry->header, entry->values);
   }
 
@@ -69,8 +69,8 @@ class NpyReader final : public FormatReader {
 Status check_end(const NpyHeader& header, std::uint64_t size_bytes) {
   const std::uint64_t end = header.header_bytes + header.value_bytes;
   if (!header.type.refusal.empty() || size_bytes == end) return {};
-  return std::move(Error(ErrorCode::kUnsupported, fmt::format("{} bytes follow the array's {}", size_bytes - end, end))
-                       .with_hint("Several arrays in one file? Save them by np.savez."));
+  return Error(ErrorCode::kUnsupported, fmt::format("{} bytes follow the array's {}", size_bytes - end, end))
+      .with_hint("Several arrays in one file? Save them by np.savez.");
 }
 
 Result<std::string> what_follows(const ReadStart& read, const NpyHeader& header, std::uint64_t size_bytes) {
@@ -80,9 +80,9 @@ Result<std::string> what_follows(const ReadStart& read, const NpyHeader& header,
   const std::span<std::byte> start = std::span(next).first(std::min<std::uint64_t>(next.size(), size_bytes - end));
   HEADRACE_TRY(read(end, start));
   if (is_npy(start))
-    return std::move(
-        Error(ErrorCode::kUnsupported, fmt::format("another array follows at byte {}, behind the first one's end", end))
-            .with_hint("Save several arrays by np.savez."));
+    return Error(ErrorCode::kUnsupported,
+                 fmt::format("another array follows at byte {}, behind the first one's end", end))
+        .with_hint("Save several arrays by np.savez.");
   return fmt::format("{} bytes follow the array's {}, and are not read", size_bytes - end, end);
 }
 
@@ -92,8 +92,8 @@ Result<Entry> open_npy_entry(std::shared_ptr<RandomAccessFile> file, const std::
   HEADRACE_ASSIGN(entry.header, read_npy_header(read, file->size()));
   HEADRACE_ASSIGN(std::string notice, what_follows(read, entry.header, file->size()));
   if (entry.header.shape.empty())
-    return std::move(Error(ErrorCode::kUnsupported, "a single number, without any dimension")
-                         .with_hint("Rows are expected: np.save(path, np.atleast_1d(array))."));
+    return Error(ErrorCode::kUnsupported, "a single number, without any dimension")
+        .with_hint("Rows are expected: np.save(path, np.atleast_1d(array)).");
   entry.values = {std::move(file), path, {entry.header.header_bytes, entry.header.value_bytes}, false, 0};
   entry.info = describe(name, entry.header, entry.values);
   entry.info.notice = std::move(notice);

@@ -113,11 +113,10 @@ Result<NpyHeader> read_npy_header(const ReadStart& read, std::uint64_t size_byte
   const auto number = [&](std::size_t at) { return std::to_integer<std::uint64_t>(start[at]); };
   header.version = static_cast<int>(number(6));
   if (header.version < 1 || header.version > 3 || number(7) != 0)
-    return std::move(
-        Error(ErrorCode::kUnsupported, fmt::format("version {}.{} of the .npy format; 1.0, 2.0 and 3.0 are "
-                                                   "known",
-                                                   number(6), number(7)))
-            .with_hint("It is damaged, or was written by a NumPy newer than this build."));
+    return Error(ErrorCode::kUnsupported, fmt::format("version {}.{} of the .npy format; 1.0, 2.0 and 3.0 are "
+                                                      "known",
+                                                      number(6), number(7)))
+        .with_hint("It is damaged, or was written by a NumPy newer than this build.");
   std::uint64_t text_bytes = number(8) | number(9) << 8;
   std::uint64_t before_bytes = 10;
   if (header.version > 1) {

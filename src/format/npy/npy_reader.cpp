@@ -115,8 +115,7 @@ Result<std::shared_ptr<FormatReader>> open_npz(std::shared_ptr<RandomAccessFile>
     if (!entry->header.shape.empty()) entries.push_back(std::move(*entry));
   }
   if (npy_members == 0)
-    return std::move(
-        Error(ErrorCode::kUnsupported, "a zip archive without .npy members").with_hint("Unpack it first."));
+    return Error(ErrorCode::kUnsupported, "a zip archive without .npy members").with_hint("Unpack it first.");
   return make_npy_reader("NumPy .npz", path, std::move(file), std::move(entries));
 }
 

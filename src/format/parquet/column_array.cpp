@@ -258,8 +258,10 @@ class ColumnArray final : public ArrayReader {
 };
 
 Error refused(const OpenParquet& opened, const LeafColumn& column, std::string why) {
-  return std::move(
-      Error(ErrorCode::kUnsupported, std::move(why)).with_file(opened.path).with_field(column.path).with_stage("open"));
+  return Error(ErrorCode::kUnsupported, std::move(why))
+      .with_file(opened.path)
+      .with_field(column.path)
+      .with_stage("open");
 }
 
 /// Decoded bytes that a page of the column has at most, in files of sane writers: a first page of indices is much

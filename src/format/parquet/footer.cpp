@@ -37,8 +37,8 @@ Status FooterDecoder::push(std::span<const std::byte> bytes) {
     return corrupt(fmt::format("a Parquet file of {} bytes, where an empty one has more", file_bytes_));
   const std::span<const std::byte> tail = bytes.last(kTailBytes);
   if (begins_with(tail.subspan(4), kEncryptedMagic))
-    return std::move(Error(ErrorCode::kUnsupported, "an encrypted Parquet file: its footer needs a key")
-                         .with_hint("Write it again without encryption."));
+    return Error(ErrorCode::kUnsupported, "an encrypted Parquet file: its footer needs a key")
+        .with_hint("Write it again without encryption.");
   if (!begins_with(tail.subspan(4), kMagic))
     return std::move(corrupt("the file begins as Parquet does, but does not end in PAR1: it is cut short")
                          .with_hint("Its copy or its writer did not finish?"));

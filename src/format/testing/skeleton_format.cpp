@@ -125,10 +125,10 @@ class SkeletonReader final : public FormatReader {
       if (info.path == name) return std::shared_ptr<ArrayReader>(std::make_shared<SkeletonArray>(info, file_, path_));
     std::vector<std::string> names;
     for (const ArrayInfo& info : arrays_) names.push_back(info.path);
-    return std::move(Error(ErrorCode::kFieldMissing, fmt::format("the file has no array '{}'", name))
-                         .with_file(path_)
-                         .with_field(name)
-                         .with_hint("It has: " + list_names(nearest_names(name, names)) + "."));
+    return Error(ErrorCode::kFieldMissing, fmt::format("the file has no array '{}'", name))
+        .with_file(path_)
+        .with_field(name)
+        .with_hint("It has: " + list_names(nearest_names(name, names)) + ".");
   }
 
  private:

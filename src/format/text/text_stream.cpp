@@ -29,9 +29,9 @@ constexpr std::string_view kMark = "\xef\xbb\xbf";
 Status check_text(std::string_view head) {
   for (const Magic& magic : kNotText)
     if (head.starts_with(magic.bytes))
-      return std::move(Error(ErrorCode::kUnsupported, fmt::format("line 1: this is {}, not text", magic.what))
-                           .with_stage("open")
-                           .with_hint(magic.hint));
+      return Error(ErrorCode::kUnsupported, fmt::format("line 1: this is {}, not text", magic.what))
+          .with_stage("open")
+          .with_hint(magic.hint);
   return {};
 }
 
@@ -58,10 +58,10 @@ Result<std::unique_ptr<TextStream>> TextStream::open(std::shared_ptr<const Rando
   const std::string_view start = view_of(std::span(head).first(size)), name = file->name();
   std::unique_ptr<StreamDecoder> decoder;
   const auto refuse = [&](std::string_view expected) {
-    return std::move(Error(ErrorCode::kCorruptData, fmt::format("its name says {}, and it does not begin so", expected))
-                         .with_file(name)
-                         .with_stage("open")
-                         .with_hint("Was it decompressed under the same name? Rename it."));
+    return Error(ErrorCode::kCorruptData, fmt::format("its name says {}, and it does not begin so", expected))
+        .with_file(name)
+        .with_stage("open")
+        .with_hint("Was it decompressed under the same name? Rename it.");
   };
   if (name.ends_with(".gz")) {
     if (!start.starts_with(kGzip)) return refuse("gzip");
@@ -101,11 +101,11 @@ Result<std::size_t> TextStream::read_decoded(std::span<std::byte> out) {
     if (step->consumed > 0 || step->produced > 0) continue;
     if (!in.empty()) return Error(ErrorCode::kInternal, "a stream does not go on");
     if (!decoder_->may_end())
-      return std::move(Error(ErrorCode::kCorruptData,
-                             fmt::format("the compressed file ends in the middle, after {} bytes", file_->size()))
-                           .with_file(file_->name())
-                           .with_stage("decompress")
-                           .with_hint("It was cut short; fetch it again."));
+      return Error(ErrorCode::kCorruptData,
+                   fmt::format("the compressed file ends in the middle, after {} bytes", file_->size()))
+          .with_file(file_->name())
+          .with_stage("decompress")
+          .with_hint("It was cut short; fetch it again.");
     break;
   }
   return done;
@@ -139,9 +139,9 @@ Result<std::size_t> TextStream::read(std::span<std::byte> out) {
 
 Status TextStream::skip_to(std::uint64_t offset) {
   const auto ends = [&] {
-    return std::move(Error(ErrorCode::kFileChanged, fmt::format("the text ends before byte {}", offset))
-                         .with_file(file_->name())
-                         .with_stage("read"));
+    return Error(ErrorCode::kFileChanged, fmt::format("the text ends before byte {}", offset))
+        .with_file(file_->name())
+        .with_stage("read");
   };
   if (!decoder_) {
     if (offset > file_->size()) return ends();

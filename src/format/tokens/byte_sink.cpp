@@ -19,9 +19,9 @@ namespace {
 constexpr std::size_t kBufferBytes = 1 << 20;
 
 Error write_error(const std::string& path, const char* call, int error_number) {
-  return std::move(Error(ErrorCode::kWriteFailed, fmt::format("{}: {}", call, errno_name(error_number)))
-                       .with_file(path)
-                       .with_stage("write"));
+  return Error(ErrorCode::kWriteFailed, fmt::format("{}: {}", call, errno_name(error_number)))
+      .with_file(path)
+      .with_stage("write");
 }
 
 /// Bring the names in a path's folder to the disk.
@@ -62,10 +62,10 @@ Status ByteSink::reopen(const std::string& path, std::uint64_t size) {
   const off_t there = ::lseek(descriptor_, 0, SEEK_END);
   if (there < 0) return failed("lseek");
   if (static_cast<std::uint64_t>(there) < size)
-    return std::move(Error(ErrorCode::kCorruptData, fmt::format("{} bytes were written, and {} are there", size, there))
-                         .with_file(path)
-                         .with_stage("write")
-                         .with_hint("Remove what is unfinished, and begin again."));
+    return Error(ErrorCode::kCorruptData, fmt::format("{} bytes were written, and {} are there", size, there))
+        .with_file(path)
+        .with_stage("write")
+        .with_hint("Remove what is unfinished, and begin again.");
   if (::ftruncate(descriptor_, static_cast<off_t>(size)) != 0) return failed("ftruncate");
   if (::lseek(descriptor_, 0, SEEK_END) < 0) return failed("lseek");
   size_ = size;

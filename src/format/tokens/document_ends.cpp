@@ -7,11 +7,11 @@ namespace headrace::token_files {
 namespace {
 
 Error ends_damaged(const EndsPlace& ends, std::string what, ByteRange bytes) {
-  return std::move(Error(ErrorCode::kCorruptData, std::move(what))
-                       .with_file(ends.path)
-                       .with_bytes(bytes)
-                       .with_stage("documents")
-                       .with_hint("The index is not that of these tokens? Both are written together."));
+  return Error(ErrorCode::kCorruptData, std::move(what))
+      .with_file(ends.path)
+      .with_bytes(bytes)
+      .with_stage("documents")
+      .with_hint("The index is not that of these tokens? Both are written together.");
 }
 
 class DocumentEnds final : public DocumentIndex {

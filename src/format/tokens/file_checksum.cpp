@@ -38,13 +38,12 @@ Status check_file(const FileChecksum& file, const GoOn& go_on) {
 }
 
 Error bytes_changed(const std::string& path, std::uint32_t found, std::uint32_t expected) {
-  return std::move(
-      Error(ErrorCode::kCorruptData,
-            fmt::format("its bytes are not those that were written: their CRC-32C is {:08x}, and was {:08x}", found,
-                        expected))
-          .with_file(path)
-          .with_stage("checksum")
-          .with_hint("Copy them again from where they are whole, or write them anew."));
+  return Error(ErrorCode::kCorruptData,
+               fmt::format("its bytes are not those that were written: their CRC-32C is {:08x}, and was {:08x}", found,
+                           expected))
+      .with_file(path)
+      .with_stage("checksum")
+      .with_hint("Copy them again from where they are whole, or write them anew.");
 }
 
 }  // namespace headrace::token_files

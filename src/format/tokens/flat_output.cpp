@@ -69,17 +69,16 @@ class MegatronOutput final : public FlatOutput {
     lengths_.resize(documents);
     std::ifstream file(index_.working(), std::ios::binary);
     if (!file.read(reinterpret_cast<char*>(lengths_.data()), static_cast<std::streamsize>(documents * 4)))
-      return std::move(
-          Error(ErrorCode::kReadFailed, "the lengths of documents cannot be read again").with_file(index_.working()));
+      return Error(ErrorCode::kReadFailed, "the lengths of documents cannot be read again").with_file(index_.working());
     return {};
   }
   Status end_document(std::uint64_t tokens) override {
     if (tokens > static_cast<std::uint64_t>(std::numeric_limits<std::int32_t>::max()))
-      return std::move(
-          Error(ErrorCode::kInvalidArgument,
-                fmt::format("document {} has {} tokens, and Megatron's lengths have 32 bits", lengths_.size(), tokens))
-              .with_file(index_.path())
-              .with_hint("Divide it, or write another format."));
+      return Error(
+                 ErrorCode::kInvalidArgument,
+                 fmt::format("document {} has {} tokens, and Megatron's lengths have 32 bits", lengths_.size(), tokens))
+          .with_file(index_.path())
+          .with_hint("Divide it, or write another format.");
     lengths_.push_back(static_cast<std::int32_t>(tokens));
     return index_.is_kept() ? kept_lengths_.write_number(lengths_.back()) : Status{};
   }

@@ -51,9 +51,9 @@ class FolderOutput final : public TokenOutput {
     if (place_.is_kept()) remove_quietly(place_.working());
     std::error_code error;
     if (!std::filesystem::create_directory(place_.working(), error))
-      return std::move(Error(ErrorCode::kWriteFailed, fmt::format("the folder cannot be made: {}", error.message()))
-                           .with_file(place_.working())
-                           .with_stage("write"));
+      return Error(ErrorCode::kWriteFailed, fmt::format("the folder cannot be made: {}", error.message()))
+          .with_file(place_.working())
+          .with_stage("write");
     return {};
   }
   Status resume(const nlohmann::json& checkpoint) {

@@ -68,12 +68,11 @@ Error id_outside(const TokenFile& file, std::uint64_t token, std::int64_t id) {
   std::string what = fmt::format("token {} is {}, ", token, id);
   what += file.vocab_size > 0 ? fmt::format("and ids end at {}, the vocabulary's last", file.vocab_size - 1)
                               : std::string("and ids are 0 or more");
-  return std::move(
-      Error(ErrorCode::kCorruptData, std::move(what))
-          .with_file(file.path)
-          .with_bytes({file.values.offset + token * width, width})
-          .with_stage("ids")
-          .with_hint(fmt::format("Another dtype than {}, or another tokenizer's vocabulary?", file.dtype.name())));
+  return Error(ErrorCode::kCorruptData, std::move(what))
+      .with_file(file.path)
+      .with_bytes({file.values.offset + token * width, width})
+      .with_stage("ids")
+      .with_hint(fmt::format("Another dtype than {}, or another tokenizer's vocabulary?", file.dtype.name()));
 }
 
 }  // namespace

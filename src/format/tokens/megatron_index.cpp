@@ -32,11 +32,11 @@ constexpr std::array<std::optional<DType>, 9> kTypes{std::nullopt,
 constexpr std::string_view kTogether = "The .bin and the .idx are written together: are both of one run, and whole?";
 
 Error index_damaged(const std::string& path, std::string what, ByteRange bytes, std::string_view hint = kTogether) {
-  return std::move(Error(ErrorCode::kCorruptData, std::move(what))
-                       .with_file(path)
-                       .with_bytes(bytes)
-                       .with_stage("index")
-                       .with_hint(hint));
+  return Error(ErrorCode::kCorruptData, std::move(what))
+      .with_file(path)
+      .with_bytes(bytes)
+      .with_stage("index")
+      .with_hint(hint);
 }
 
 class MegatronDocuments final : public DocumentIndex {
@@ -121,10 +121,10 @@ Result<MegatronIndex> open_megatron_index(std::shared_ptr<RandomAccessFile> file
     const bool old =
         there.size() >= kOldMagic.size() && std::memcmp(head.data(), kOldMagic.data(), kOldMagic.size()) == 0;
     if (old)
-      return std::move(Error(ErrorCode::kUnsupported, "an index of fairseq's older format (TNTIDX)")
-                           .with_file(path)
-                           .with_stage("index")
-                           .with_hint("Write the data anew with Megatron's preprocess_data.py."));
+      return Error(ErrorCode::kUnsupported, "an index of fairseq's older format (TNTIDX)")
+          .with_file(path)
+          .with_stage("index")
+          .with_hint("Write the data anew with Megatron's preprocess_data.py.");
     return index_damaged(path, "the file does not begin as Megatron's indexes do (MMIDIDX)",
                          {0, std::min<std::uint64_t>(size, kMagic.size())});
   }
@@ -132,19 +132,19 @@ Result<MegatronIndex> open_megatron_index(std::shared_ptr<RandomAccessFile> file
     return index_damaged(path, fmt::format("{} bytes, and the header alone has {}", size, head.size()), {0, size});
   HEADRACE_ASSIGN(const std::uint64_t version, number_at<std::uint64_t>(*index.file, kVersionAt));
   if (version != kVersion)
-    return std::move(Error(ErrorCode::kUnsupported, fmt::format("version {} of the index, 1 is known", version))
-                         .with_file(path)
-                         .with_bytes({kVersionAt, 8})
-                         .with_stage("index"));
+    return Error(ErrorCode::kUnsupported, fmt::format("version {} of the index, 1 is known", version))
+        .with_file(path)
+        .with_bytes({kVersionAt, 8})
+        .with_stage("index");
   const auto code = static_cast<std::uint8_t>(head[kCodeAt]);
   if (code == 0 || code >= kTypes.size())
     return index_damaged(path, fmt::format("code {} of a type, 1 to 8 are known", code), {kCodeAt, 1});
   if (!kTypes[code])
-    return std::move(Error(ErrorCode::kUnsupported, fmt::format("tokens of type {}, where whole numbers are expected",
-                                                                code == 6 ? "float64" : "float32"))
-                         .with_file(path)
-                         .with_bytes({kCodeAt, 1})
-                         .with_stage("index"));
+    return Error(ErrorCode::kUnsupported,
+                 fmt::format("tokens of type {}, where whole numbers are expected", code == 6 ? "float64" : "float32"))
+        .with_file(path)
+        .with_bytes({kCodeAt, 1})
+        .with_stage("index");
   index.dtype = *kTypes[code];
   HEADRACE_ASSIGN(index.sequences, number_at<std::uint64_t>(*index.file, kSequencesAt));
   HEADRACE_ASSIGN(index.marks, number_at<std::uint64_t>(*index.file, kMarksAt));

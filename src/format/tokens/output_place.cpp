@@ -39,10 +39,10 @@ Status OutputPlace::check_free() const {
 }
 
 Error OutputPlace::taken() const {
-  return std::move(Error(ErrorCode::kInvalidArgument, "something of this name is there already")
-                       .with_file(path_)
-                       .with_stage("write")
-                       .with_hint("Name another place, or remove it first."));
+  return Error(ErrorCode::kInvalidArgument, "something of this name is there already")
+      .with_file(path_)
+      .with_stage("write")
+      .with_hint("Name another place, or remove it first.");
 }
 
 Result<bool> OutputPlace::take_back() const {

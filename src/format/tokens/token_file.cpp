@@ -22,7 +22,7 @@ constexpr std::string_view kSayWidth =
     "Give dtype=\"u2\" (what nanoGPT writes), dtype=\"u4\", or vocab_size=: below 65,536 ids are u2, else u4.";
 
 Error refused_file(ErrorCode code, const std::string& path, std::string what, std::string_view hint) {
-  return std::move(Error(code, std::move(what)).with_file(path).with_stage("open").with_hint(hint));
+  return Error(code, std::move(what)).with_file(path).with_stage("open").with_hint(hint);
 }
 
 Result<std::shared_ptr<RandomAccessFile>> open_bytes_of(const std::string& path) {

@@ -23,7 +23,7 @@ constexpr const char* kEndsChecksum = "ends_crc32c";
 constexpr std::uint64_t kMostManifestBytes = std::uint64_t{64} << 20;  // half a million shards
 
 Error manifest_wrong(std::string what) {
-  return std::move(Error(ErrorCode::kCorruptData, std::move(what)).with_stage("manifest"));
+  return Error(ErrorCode::kCorruptData, std::move(what)).with_stage("manifest");
 }
 
 const Json& value_in(const Json& object, const char* key) {
@@ -150,9 +150,9 @@ Result<TokenManifest> parse_token_manifest(std::string_view text) {
     return manifest_wrong(fmt::format("its format is not \"{}\"", TokenManifest::kFormat));
   HEADRACE_ASSIGN(const std::uint64_t version, number_in(json, "format_version"));
   if (version != TokenManifest::kFormatVersion)
-    return std::move(Error(ErrorCode::kUnsupported,
-                           fmt::format("version {} of the format, {} is known", version, TokenManifest::kFormatVersion))
-                         .with_stage("manifest"));
+    return Error(ErrorCode::kUnsupported,
+                 fmt::format("version {} of the format, {} is known", version, TokenManifest::kFormatVersion))
+        .with_stage("manifest");
   constexpr auto kKnown =
       std::to_array<std::string_view>({"format", "format_version", "dtype", "vocab_size", "tokenizer", "end_of_text",
                                        "tokens", "documents", "shards", kChecksum});

@@ -24,10 +24,10 @@ Result<std::unique_ptr<TokenOutput>> open(OutputFormat format, const std::string
     return open_folder_output(without_slashes(path), std::move(manifest), shard_tokens, unfinished, checkpoint);
   if (format == OutputFormat::kRaw) return open_flat_output(path, unfinished, checkpoint);
   if (megatron_code(manifest.dtype) == 0)
-    return std::move(
-        Error(ErrorCode::kInvalidArgument, fmt::format("Megatron's files have no code for {}", manifest.dtype.name()))
-            .with_file(path)
-            .with_hint("It writes uint16 for vocabularies below 65,500, and int32 for all others."));
+    return Error(ErrorCode::kInvalidArgument,
+                 fmt::format("Megatron's files have no code for {}", manifest.dtype.name()))
+        .with_file(path)
+        .with_hint("It writes uint16 for vocabularies below 65,500, and int32 for all others.");
   return open_megatron_output(stem_of(path), manifest.dtype, unfinished, checkpoint);
 }
 
@@ -49,9 +49,9 @@ Result<std::unique_ptr<TokenOutput>> resume_token_output(OutputFormat format, co
   try {
     return open(format, path, std::move(manifest), shard_tokens, Unfinished::kKept, &checkpoint);
   } catch (const nlohmann::json::exception&) {
-    return std::move(Error(ErrorCode::kCorruptData, "what is said of the unfinished output lacks a part, or is damaged")
-                         .with_file(path)
-                         .with_hint("Begin anew: restart=True, --restart."));
+    return Error(ErrorCode::kCorruptData, "what is said of the unfinished output lacks a part, or is damaged")
+        .with_file(path)
+        .with_hint("Begin anew: restart=True, --restart.");
   }
 }
 

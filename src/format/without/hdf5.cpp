@@ -24,8 +24,8 @@ Result<bool> is_hdf5(const RandomAccessFile& file) {
 
 Result<std::shared_ptr<FormatReader>> open_hdf5(std::shared_ptr<RandomAccessFile> /*file*/,
                                                 const std::string& /*path*/) {
-  return std::move(Error(ErrorCode::kUnsupported, "an HDF5 file, and this build is without HDF5")
-                       .with_hint("Install libhdf5-dev and build with -DHEADRACE_WITH_HDF5=ON."));
+  return Error(ErrorCode::kUnsupported, "an HDF5 file, and this build is without HDF5")
+      .with_hint("Install libhdf5-dev and build with -DHEADRACE_WITH_HDF5=ON.");
 }
 
 std::string version_text() {

@@ -6,8 +6,8 @@ namespace headrace::hdf5 {
 namespace {
 
 Error without_hdf5() {
-  return std::move(Error(ErrorCode::kUnsupported, "this build cannot write HDF5 files")
-                       .with_hint("Install libhdf5-dev and build with -DHEADRACE_WITH_HDF5=ON."));
+  return Error(ErrorCode::kUnsupported, "this build cannot write HDF5 files")
+      .with_hint("Install libhdf5-dev and build with -DHEADRACE_WITH_HDF5=ON.");
 }
 
 }  // namespace

@@ -75,9 +75,9 @@ Status set_type(std::string_view type_text, const Json& members, ArrayMetadata& 
   }
   HEADRACE_ASSIGN(made.type, npy::parse_type(descr));
   if (!made.type.refusal.empty())
-    return std::move(Error(ErrorCode::kUnsupported, made.type.refusal)
-                         .with_stage(made.type.no_numbers ? kTypeStage : "")
-                         .with_hint("Save the array in another type."));
+    return Error(ErrorCode::kUnsupported, made.type.refusal)
+        .with_stage(made.type.no_numbers ? kTypeStage : "")
+        .with_hint("Save the array in another type.");
   return {};
 }
 

@@ -85,12 +85,12 @@ Status check_separator(const std::string& directory, const ChunkKeys& keys, std:
   const bool ours = keys.separator == '/' ? any_slashes : any_dots,
              others = keys.separator == '/' ? any_dots : any_slashes;
   if (ours || !others) return {};
-  return std::move(
-      Error(ErrorCode::kCorruptData,
-            fmt::format("its chunks are named as {}, but its metadata says {}: not one would be found, and all be fill "
-                        "values",
-                        other.example(rank), keys.example(rank)))
-          .with_hint(fmt::format("Correct the separator in its metadata: \"{}\".", other.separator)));
+  return Error(ErrorCode::kCorruptData,
+               fmt::format(
+                   "its chunks are named as {}, but its metadata says {}: not one would be found, and all be fill "
+                   "values",
+                   other.example(rank), keys.example(rank)))
+      .with_hint(fmt::format("Correct the separator in its metadata: \"{}\".", other.separator));
 }
 
 }  // namespace headrace::zarr

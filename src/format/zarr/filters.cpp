@@ -49,8 +49,8 @@ Result<FilterSpec> filter_of(const std::string& name, const Json& settings, cons
     const std::uint32_t bytes = setting(settings, "elementsize");
     return FilterSpec{"shuffle", {bytes != 0 ? bytes : static_cast<std::uint32_t>(type.record_bytes)}};
   }
-  return std::move(Error(ErrorCode::kUnsupported, fmt::format("there is no decoder for the codec '{}'", name))
-                       .with_hint("It reads zlib, gzip, zstd, lz4, bz2, blosc, shuffle and crc32c."));
+  return Error(ErrorCode::kUnsupported, fmt::format("there is no decoder for the codec '{}'", name))
+      .with_hint("It reads zlib, gzip, zstd, lz4, bz2, blosc, shuffle and crc32c.");
 }
 
 }  // namespace headrace::zarr

@@ -37,7 +37,7 @@ constexpr auto kTexts =
                                      "null_terminated_bytes", "raw_bytes", "numpy.datetime64", "numpy.timedelta64"});
 
 Error not_read(std::string message, std::string_view hint = {}) {
-  return std::move(Error(ErrorCode::kUnsupported, std::move(message)).with_hint(hint));
+  return Error(ErrorCode::kUnsupported, std::move(message)).with_hint(hint);
 }
 
 /// A codec, a chunk grid and the like: {"name": …, "configuration": {…}}, or the name alone.

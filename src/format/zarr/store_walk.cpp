@@ -34,8 +34,7 @@ Result<Document> read_document(const std::string& path) {
   auto file = FileSystem::of(path).open(path);
   if (!file.ok()) return std::move(file.error().with_file(path));
   if ((*file)->size() > kMostMetadataBytes)
-    return std::move(
-        Error(ErrorCode::kCorruptData, fmt::format("metadata of {} bytes", (*file)->size())).with_file(path));
+    return Error(ErrorCode::kCorruptData, fmt::format("metadata of {} bytes", (*file)->size())).with_file(path);
   std::vector<std::byte> bytes(static_cast<std::size_t>((*file)->size()));
   if (Status read = (*file)->read_at(0, bytes); !read.ok()) return std::move(read.error().with_file(path));
   auto json = parse_json(bytes);
@@ -137,10 +136,10 @@ class Walk {
   static Result<bool> is_array(const Json& document) {
     const Json& format = member(document, "zarr_format");
     if (format.is_string())
-      return std::move(Error(ErrorCode::kUnsupported, fmt::format("a draft of Zarr v3 ({}), from before its first "
-                                                                  "version",
-                                                                  format.get<std::string>()))
-                           .with_hint("Write it again by zarr-python 3."));
+      return Error(ErrorCode::kUnsupported, fmt::format("a draft of Zarr v3 ({}), from before its first "
+                                                        "version",
+                                                        format.get<std::string>()))
+          .with_hint("Write it again by zarr-python 3.");
     if (format.is_null()) return Error(ErrorCode::kCorruptData, "the metadata has no 'zarr_format'");
     if (format != 3)
       return Error(ErrorCode::kUnsupported, fmt::format("zarr_format {} in a zarr.json, 3 is expected", shown(format)));

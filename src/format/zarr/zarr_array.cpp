@@ -108,9 +108,9 @@ Result<std::shared_ptr<const Shard>> ZarrArray::shard_at(const std::string& path
 /// Refuse a file that is not there any more: what was never there has the fill value.
 Status ZarrArray::check_never_seen(const std::vector<std::uint64_t>& file) const {
   if (!seen_.contains(files_.number(file))) return {};
-  return std::move(Error(ErrorCode::kFileChanged, fmt::format("the file of the {} was there before, and is gone",
-                                                              metadata_.shards ? "shard" : "chunk"))
-                       .with_hint("Put it back, or open the data set again to read fill values in its place."));
+  return Error(ErrorCode::kFileChanged,
+               fmt::format("the file of the {} was there before, and is gone", metadata_.shards ? "shard" : "chunk"))
+      .with_hint("Put it back, or open the data set again to read fill values in its place.");
 }
 
 /// Fill in where a chunk lies; nothing if it was never written. What is wrong with one chunk is no reason to refuse
@@ -148,8 +148,7 @@ Result<Piece> ZarrArray::piece_at(std::uint64_t cell) const {
   const ArrayMetadata::Place place = metadata_.place_of(grid_.coordinates(cell));
   const Status status = locate_file(place.file, place.in_file, piece);
   if (status.ok()) return piece;
-  if (status.error().code() != ErrorCode::kCorruptData)
-    return placed(std::move(Error(status.error()).with_stage("index")), piece);
+  if (status.error().code() != ErrorCode::kCorruptData) return placed(Error(status.error()).with_stage("index"), piece);
   piece.stored = {};
   piece.filter_mask = kUnreadable;
   return piece;

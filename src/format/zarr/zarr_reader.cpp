@@ -76,10 +76,10 @@ class ZarrReader final : public FormatReader {
     if (levels.empty()) return missing(name);
     std::vector<std::string> sizes;
     for (const ArrayInfo* info : levels) sizes.push_back(fmt::format("{} ({})", info->path, info->voxel->text()));
-    return std::move(Error(ErrorCode::kFieldMissing, fmt::format("no voxels of '{}' have this size", name))
-                         .with_file(path_)
-                         .with_field(name)
-                         .with_hint("There are: " + list_names(sizes) + "."));
+    return Error(ErrorCode::kFieldMissing, fmt::format("no voxels of '{}' have this size", name))
+        .with_file(path_)
+        .with_field(name)
+        .with_hint("There are: " + list_names(sizes) + ".");
   }
 
   Result<std::shared_ptr<ArrayReader>> open(const FoundArray& found, const ArrayInfo& info) const {

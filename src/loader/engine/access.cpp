@@ -6,23 +6,23 @@
 namespace headrace {
 
 const SampleSource& source_of(const Dataset& dataset) {
-  return dataset.impl()->source;
+  return impl_of(dataset)->source;
 }
 
 const Source& rows_of(const Dataset& dataset, std::string_view what) {
-  return dataset.impl()->rows_for(what);
+  return impl_of(dataset)->rows_for(what);
 }
 
 std::shared_ptr<Engine> engine_of(const Loader& loader) {
-  return loader.impl().engine();
+  return impl_of(loader).engine();
 }
 
 const Label* label_of(const Loader& loader) {
-  return loader.impl().manager->label();
+  return impl_of(loader).manager->label();
 }
 
 std::optional<SmallBudget> small_budget_of(const Loader& loader) {
-  return loader.impl().small_budget(loader.impl().engine());
+  return impl_of(loader).small_budget(impl_of(loader).engine());
 }
 
 }  // namespace headrace

@@ -216,9 +216,8 @@ bool Engine::forked() const {
 
 Status Engine::check_usable() const {
   if (forked())
-    return std::move(
-        Error(ErrorCode::kForked, "this loader was made in the parent process, and threads do not survive a fork")
-            .with_hint("Make the loader in the child, or start the child with the 'spawn' method."));
+    return Error(ErrorCode::kForked, "this loader was made in the parent process, and threads do not survive a fork")
+        .with_hint("Make the loader in the child, or start the child with the 'spawn' method.");
   if (stopped_) return Error(ErrorCode::kClosed, "the loader was closed");
   return {};
 }

@@ -65,8 +65,8 @@ void EngineTotals::add(const Engine& engine) {
 EngineManager::EngineManager(Dataset dataset, LoaderOptions options)
     : dataset_(std::move(dataset)),
       options_(std::move(options)),
-      data_hash_(hash_of(dataset_.impl()->source, dataset_.impl()->layout)),
-      budget_(MemoryBudget::process()->child(fmt::format("loader of {}", dataset_.impl()->source.first_path()),
+      data_hash_(hash_of(impl_of(dataset_)->source, impl_of(dataset_)->layout)),
+      budget_(MemoryBudget::process()->child(fmt::format("loader of {}", impl_of(dataset_)->source.first_path()),
                                              options_.memory ? options_.memory : ~std::uint64_t{0} >> 1)) {
   if (options_.order.is<Listed>()) listed_ = listed_rows_of(options_.order);
 }
@@ -75,18 +75,18 @@ Result<std::shared_ptr<EngineManager>> EngineManager::make(Dataset dataset, Load
                                                            const std::function<bool()>& go_on) {
   if (dataset.closed()) return Error(ErrorCode::kClosed, "the data set was closed");
   HEADRACE_TRY(check_options(options));
-  HEADRACE_TRY(check_samples(dataset.impl()->source, options));  // before rows are looked for in a cache directory
+  HEADRACE_TRY(check_samples(impl_of(dataset)->source, options));  // before rows are looked for in a cache directory
   auto manager = std::make_shared<EngineManager>(std::move(dataset), std::move(options));
   if (const auto* balanced = manager->options_.order.get<Balanced>())
     manager->label_ = read_label(manager->dataset_, balanced->by, go_on);
   if (const auto* const choice = std::get_if<Groups>(&manager->options_.batch)) {
     const Dataset& data = manager->dataset_;
-    manager->groups_ = find_groups(data, *data.impl()->blocks, *choice, go_on, [&](const std::string& notice) {
+    manager->groups_ = find_groups(data, *impl_of(data)->blocks, *choice, go_on, [&](const std::string& notice) {
       manager->notices_->add(Notices::Of::kPlan, notice);
     });
   }
   HEADRACE_ASSIGN(EnginePlan plan, manager->make_plan());
-  manager->engine_ = Engine::make(manager->dataset_.impl()->source, std::move(plan));
+  manager->engine_ = Engine::make(impl_of(manager->dataset_)->source, std::move(plan));
   for (Holder& holder : manager->holders_)
     MemoryBudget::process()->add_reclaimable(std::shared_ptr<Reclaimable>(manager, &holder), holder.rank);
   return manager;
@@ -120,7 +120,7 @@ EngineTotals EngineManager::totals() const {
 
 const DataIdentity& EngineManager::identity() const {
   std::call_once(identified_, [this] {
-    const Dataset::Impl& data = *dataset_.impl();
+    const Dataset::Impl& data = *impl_of(dataset_);
     identity_ = identify(data.source, data.layout);
   });
   return identity_;
@@ -137,7 +137,7 @@ void EngineManager::look_for_cache(PlanContext& context) {
   if (options_.cache.mode != CacheChoice::kDirectory) return;
   std::shared_ptr<RowStore> rows = cache_tier_ == CacheTier::kDirectory && cache_ ? cache_->rows : nullptr;
   if (!rows) {
-    if (!whole_cache_.store) whole_cache_ = find_cache(*dataset_.impl(), options_.cache, data_hash_);
+    if (!whole_cache_.store) whole_cache_ = find_cache(*impl_of(dataset_), options_.cache, data_hash_);
     rows = whole_cache_.store;
   }
   context.cache_is_whole = rows && (rows == whole_cache_.store || rows->complete());
@@ -165,7 +165,7 @@ Result<EnginePlan> EngineManager::make_plan() {
   look_for_cache(context);
   const auto resolve = [&](MemoryRoom room) {
     context.room = room;
-    Result<EnginePlan> plan = resolve_plan(dataset_.impl()->source, resolved, context);
+    Result<EnginePlan> plan = resolve_plan(impl_of(dataset_)->source, resolved, context);
     if (plan.ok()) lengths_ = context.lengths = plan->lengths;
     return plan;
   };
@@ -187,7 +187,7 @@ Status EngineManager::replan(Reason reason) {
   }
   HEADRACE_ASSIGN(EnginePlan plan, make_plan());
   old->stop();  // its memory is the new one's
-  std::shared_ptr<Engine> made = Engine::make(dataset_.impl()->source, std::move(plan));
+  std::shared_ptr<Engine> made = Engine::make(impl_of(dataset_)->source, std::move(plan));
   if (changes_order(reason))
     ++order_;
   else

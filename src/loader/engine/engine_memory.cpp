@@ -67,7 +67,7 @@ Status EngineManager::reserve(ReclaimRank last) {
     memory.others.push_back(std::move(reservation));
   }
   if (!cache_) {
-    HEADRACE_ASSIGN(cache_, make_decoded_cache(*dataset_.impl()->source.stored()[0], plan, options_.cache, data_hash_,
+    HEADRACE_ASSIGN(cache_, make_decoded_cache(*impl_of(dataset_)->source.stored()[0], plan, options_.cache, data_hash_,
                                                whole_cache_, budget_, notices_));
     const std::lock_guard lock(engine_mutex_);
     kept_blocks_ = cache_->blocks;
@@ -83,11 +83,11 @@ bool EngineManager::measure_codings() {
   const std::shared_ptr<const Engine> held = engine();
   const EnginePlan& plan = held->plan();
   const bool some = plan.tier == CacheTier::kNothing || plan.tier == CacheTier::kSomeBlocks;
-  if (!dataset_.impl()->source.rows() || options_.cache.mode != CacheChoice::kAuto || !some || probed_ ||
+  if (!impl_of(dataset_)->source.rows() || options_.cache.mode != CacheChoice::kAuto || !some || probed_ ||
       plan.blocks->num_blocks() < kLeastToProbe)
     return false;
   probed_ = true;
-  probe_ = probe_codings(*dataset_.impl(), *budget_);
+  probe_ = probe_codings(*impl_of(dataset_), *budget_);
   return probe_.has_value();
 }
 
@@ -154,23 +154,22 @@ Result<EnginePlan> EngineManager::plan_beside_others(
     if (std::exchange(looked_at, could_have) != could_have) made = resolve(whole);
     if (held == 0) break;
   }
-  if (made.ok() || made.error().least_budget() == 0) return made;
-  if (held == 0 && made.error().least_budget() > process->limit_bytes())
+  if (made.ok() || made.error().needed_bytes() == 0) return made;
+  if (held == 0 && made.error().needed_bytes() > process->limit_bytes())
     return std::move(made.error().with_hint(
         fmt::format("The process may use {}: hr.set_memory({}) is the least that will do. {}",
-                    format_bytes(process->limit_bytes()), made.error().least_budget(), made.error().hint())));
+                    format_bytes(process->limit_bytes()), made.error().needed_bytes(), made.error().hint())));
   if (held == 0) return made;
-  if (options_.memory != 0 && options_.memory < made.error().least_budget()) return made;  // no fault of theirs
-  const std::uint64_t least = held + made.error().least_budget();
-  return std::move(
-      Error(ErrorCode::kOutOfBudget,
-            fmt::format("{}. Others hold {} that they cannot do without ({})", made.error().message(),
-                        format_bytes(held), name_holders(process->parts())))
-          .with_file(made.error().file())
-          .with_least_budget(least)
-          .with_hint(fmt::format("Close them, or let the process have more: hr.set_memory({}) (just over {}) is enough "
-                                 "for all as they are now. {}",
-                                 least, format_bytes(least), made.error().hint())));
+  if (options_.memory != 0 && options_.memory < made.error().needed_bytes()) return made;  // no fault of theirs
+  const std::uint64_t least = held + made.error().needed_bytes();
+  return Error(ErrorCode::kOutOfBudget,
+               fmt::format("{}. Others hold {} that they cannot do without ({})", made.error().message(),
+                           format_bytes(held), name_holders(process->parts())))
+      .with_file(made.error().file())
+      .with_needed_bytes(least)
+      .with_hint(fmt::format("Close them, or let the process have more: hr.set_memory({}) (just over {}) is enough "
+                             "for all as they are now. {}",
+                             least, format_bytes(least), made.error().hint()));
 }
 
 // --------------------------------------------------------------------------------------------------- giving memory
@@ -257,7 +256,7 @@ std::uint64_t EngineManager::pause(std::uint64_t bytes) {
             "that it had to another one in the middle of an epoch, and decodes again what was ready. Now and then, "
             "for a validation, that is fine; where it happens at every batch, hr.set_memory({}) is the least that "
             "both can have at once.",
-            dataset_.impl()->source.first_path(), enough));
+            impl_of(dataset_)->source.first_path(), enough));
   return given;
 }
 

@@ -19,7 +19,7 @@ constexpr std::uint64_t kRoom = 256 << 20;
 
 /// An engine of some rows with `threads` threads, of which `starter` may start fewer.
 std::shared_ptr<Engine> make_engine(const Dataset& data, std::uint32_t threads, ThreadStarter starter) {
-  const SampleSource source = data.impl()->source;
+  const SampleSource source = impl_of(data)->source;
   LoaderOptions options{.batch = Samples{16}, .order = BlockShuffle{}, .threads = threads};
   options.cache.mode = CacheChoice::kNone;
   PlanContext context;
@@ -51,7 +51,7 @@ struct LimitedStarter {
   std::shared_ptr<std::atomic<int>> left;
   Result<std::jthread> operator()(std::string name, std::function<void(std::stop_token)> body) const {
     if ((*left)-- > 0) return start_thread(std::move(name), std::move(body));
-    return std::move(Error(ErrorCode::kOutOfBudget, "no more threads").with_hint("Look at ulimit -u."));
+    return Error(ErrorCode::kOutOfBudget, "no more threads").with_hint("Look at ulimit -u.");
   }
 };
 

@@ -70,7 +70,7 @@ Batch Loader::batch(std::uint64_t epoch, std::uint64_t step, std::span<const std
   const std::shared_ptr<const Engine> engine = m.engine();
   const PlannedBatch planned = plan_batch(engine->plan(), epoch, step, rows_of_epoch, batch_rows).value();
   const Finisher* const padding = engine->plan().padding.get();
-  const Batch taken = dataset().impl()->take(planned.rows, {epoch, engine->plan().seed}, {}, padding);
+  const Batch taken = impl_of(dataset())->take(planned.rows, {epoch, engine->plan().seed}, {}, padding);
   Batch::Parts parts;
   parts.fields = engine->batch_fields();
   for (std::size_t f = 0; f < taken.fields().size(); ++f) {

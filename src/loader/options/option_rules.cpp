@@ -116,9 +116,8 @@ Status check_samples(const SampleSource& source, const LoaderOptions& options) {
   const MappedSource* const mapped = source.mapped();
   if (!mapped) return {};
   const auto unsupported = [&](std::string_view option, std::string_view why, std::string_view hint) {
-    return std::move(
-        Error(ErrorCode::kUnsupported, fmt::format("{} for {} is not there yet{}", option, mapped->what, why))
-            .with_hint(hint));
+    return Error(ErrorCode::kUnsupported, fmt::format("{} for {} is not there yet{}", option, mapped->what, why))
+        .with_hint(hint);
   };
   constexpr std::string_view kNone = "Use cache='auto' or 'none'.";
   const std::string_view kAnew =

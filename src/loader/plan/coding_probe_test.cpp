@@ -10,7 +10,7 @@ namespace {
 
 std::optional<CodingProbe> probe(const Dataset& data) {
   const auto budget = MemoryBudget::process()->child("probe", 64 << 20);
-  return probe_codings(*data.impl(), *budget);
+  return probe_codings(*impl_of(data), *budget);
 }
 
 TEST(CodingProbe, OfSelectedRowsIsOfTheWholeBlocksThatHoldThem) {

@@ -16,7 +16,7 @@ Result<EnginePlan> plan_for(const Dataset& dataset, const LoaderOptions& options
   HEADRACE_ASSIGN(context.rank, choose_rank(options.rank, options.world_size, launcher_variable));
   LoaderOptions own = options;
   own.memory = budget_bytes;
-  return resolve_plan(dataset.impl()->source, own, context);
+  return resolve_plan(impl_of(dataset)->source, own, context);
 }
 
 std::uint64_t smallest_budget(const Dataset& dataset, const LoaderOptions& options) {

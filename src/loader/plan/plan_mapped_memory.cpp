@@ -154,14 +154,14 @@ Status plan_mapped_memory(const MappedSource& mapped, const LoaderOptions& optio
                                      {largest + bookkeeping, thread, order, plan.staging_bytes}, least,
                                      plan.budget ? "a smaller budget of tokens" : "a smaller batch_size");
     if (!plan.padding) return error;
-    return std::move(
-        Error(error.code(), fmt::format("sample {} has {} rows, and padding fills all {} samples of its batch "
-                                        "up to that: {}",
-                                        mapped.sizes.largest, group_digits(padded.longest), rows, error.message()))
-            .with_file(error.file())
-            .with_least_budget(least)
-            .with_hint(error.hint() + " Or use ragged batches (layout='ragged'), or "
-                                      "select() shorter samples by lengths()."));
+    return Error(error.code(), fmt::format("sample {} has {} rows, and padding fills all {} samples of its batch "
+                                           "up to that: {}",
+                                           mapped.sizes.largest, group_digits(padded.longest), rows, error.message()))
+        .with_file(error.file())
+        .with_needed_bytes(least)
+        .with_hint(error.hint() +
+                   " Or use ragged batches (layout='ragged'), or "
+                   "select() shorter samples by lengths().");
   }
   plan.threads = options.threads ? options.threads : context.cpus.count;
   plan.threads_reason = options.threads ? "threads=" : context.cpus.reason;

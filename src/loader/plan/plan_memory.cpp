@@ -210,15 +210,14 @@ class MemoryPlanner {
       return {};
     }
     if (!asked) return {};
-    return std::move(
-        Error(ErrorCode::kOutOfBudget,
-              fmt::format("cache='ram' needs {} for the decoded data and {} to work with; the budget is {}",
-                          format_bytes(rows_bytes), format_bytes(beside), format_bytes(plan_.budget_bytes)))
-            .with_file(source_.files[0].path)
-            .with_least_budget(beside + rows_bytes)
-            .with_hint(fmt::format("Give memory={} ({}), or use cache='auto', which keeps what fits, re-encoded if "
-                                   "that pays, or cache='DIRECTORY' on a local disk.",
-                                   beside + rows_bytes, format_bytes(beside + rows_bytes))));
+    return Error(ErrorCode::kOutOfBudget,
+                 fmt::format("cache='ram' needs {} for the decoded data and {} to work with; the budget is {}",
+                             format_bytes(rows_bytes), format_bytes(beside), format_bytes(plan_.budget_bytes)))
+        .with_file(source_.files[0].path)
+        .with_needed_bytes(beside + rows_bytes)
+        .with_hint(fmt::format("Give memory={} ({}), or use cache='auto', which keeps what fits, re-encoded if "
+                               "that pays, or cache='DIRECTORY' on a local disk.",
+                               beside + rows_bytes, format_bytes(beside + rows_bytes)));
   }
 
   /// Do without what is not needed until the least that can work fits `limit`.
@@ -304,7 +303,7 @@ Error too_small_a_budget(const std::string& first_path, std::uint64_t budget_byt
                           format_bytes(budget_bytes), format_bytes(least.batch_bytes), format_bytes(least.thread_bytes),
                           staging, format_bytes(least.order_bytes)));
   error.with_file(first_path)
-      .with_least_budget(smallest_bytes)
+      .with_needed_bytes(smallest_bytes)
       .with_hint(fmt::format("The smallest budget is memory={} (just over {}); {} needs less.", smallest_bytes,
                              format_bytes(smallest_bytes), needs_less));
   return error;

@@ -109,10 +109,9 @@ Result<std::shared_ptr<const Sampler>> make_chosen(const Order& order, const std
 Status check_sampler_of_budget(const LoaderOptions& options) {
   const bool online = options.order.is<OnlineSampler>();
   if (!online && !options.order.is<Listed>()) return {};
-  return std::move(
-      Error(ErrorCode::kUnsupported, fmt::format("a token budget with a sampler that {} is not there yet",
-                                                 online ? "gives rows during the epoch (lookahead=)" : "lists rows"))
-          .with_hint("Use shuffle=, Weighted or Balanced, or batch_size= with this sampler."));
+  return Error(ErrorCode::kUnsupported, fmt::format("a token budget with a sampler that {} is not there yet",
+                                                    online ? "gives rows during the epoch (lookahead=)" : "lists rows"))
+      .with_hint("Use shuffle=, Weighted or Balanced, or batch_size= with this sampler.");
 }
 
 /// \param share  Of what may be mixed, that is left to these rows. \return  Nullopt: one permutation of all rows.

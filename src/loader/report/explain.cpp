@@ -144,7 +144,7 @@ std::string describe_parts(const BoxMap& boxes) {
 std::string explain_plan(const Loader::Impl& loader) {
   const std::shared_ptr<const Engine> engine = loader.engine();
   const EnginePlan& p = engine->plan();
-  const SampleSource& source = loader.dataset().impl()->source;
+  const SampleSource& source = impl_of(loader.dataset())->source;
   const Source* const rows = source.rows();
   const BlockTable& blocks = *p.blocks;
   const std::uint64_t block_bytes = blocks.max_block_rows() * source.sample_bytes();
@@ -187,9 +187,10 @@ std::string explain_plan(const Loader::Impl& loader) {
   if (const std::string_view why = to_string(loader.manager->reason()); !why.empty())
     line("replanned", std::string(why));
   for (const std::string& warning : p.warnings) line("WARNING", warning);
-  line("cache", describe_keeping(p, loader.options().cache,
-                                 loader.dataset().impl()->source.mapped() ? loader.dataset().impl()->source.what() : "",
-                                 loader.manager->probed(), *engine));
+  line("cache",
+       describe_keeping(p, loader.options().cache,
+                        impl_of(loader.dataset())->source.mapped() ? impl_of(loader.dataset())->source.what() : "",
+                        loader.manager->probed(), *engine));
   line("threads", fmt::format("{} ({})", p.threads, p.threads_reason));
   if (const std::uint32_t all = Engine::threads_of_process(); all > engine->num_threads() && engine->num_threads() > 0)
     line("  in all", fmt::format("{} threads of all loaders; those whose batches are ready sleep", all));

@@ -160,7 +160,7 @@ Report make_report(const Loader::Impl& loader) {
   add("idle", Stage::kWaitWork);
   r.chunks_decoded = r.stages[2].count;
   std::uint64_t record_bytes = 0, field_bytes = loader.dataset().sample_bytes();
-  const SampleSource& source = loader.dataset().impl()->source;
+  const SampleSource& source = impl_of(loader.dataset())->source;
   for (const Source* const stored : source.stored())
     for (const auto& a : stored->files[0].arrays) {
       if (source.rows()) record_bytes += a->info().row_record_bytes();  // mapped samples differ in what they skip

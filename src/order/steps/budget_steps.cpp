@@ -17,7 +17,7 @@ constexpr std::uint64_t kMostWindow = std::uint64_t{1} << 31;
 constexpr std::size_t kKeptTables = 3;
 
 Error wrong(std::string message, std::string_view hint) {
-  return std::move(Error(ErrorCode::kInvalidArgument, std::move(message)).with_hint(hint));
+  return Error(ErrorCode::kInvalidArgument, std::move(message)).with_hint(hint);
 }
 
 /// Positions over all lanes that hold so many steps, if all are full.

@@ -42,18 +42,18 @@ Status only_keys(const Json& object, std::initializer_list<const char*> known, s
     if (std::any_of(known.begin(), known.end(), [&](const char* one) { return key == one; })) continue;
     const std::vector<std::string> names(known.begin(), known.end());
     if (const auto meant = did_you_mean(key, names))
-      return std::move(Error(ErrorCode::kCorruptData, fmt::format("{} has a key \"{}\", which is unknown (a damaged "
-                                                                  "\"{}\"?)",
-                                                                  what, key, *meant))
-                           .with_hint("Correct the file, or fetch it again."));
+      return Error(ErrorCode::kCorruptData, fmt::format("{} has a key \"{}\", which is unknown (a damaged "
+                                                        "\"{}\"?)",
+                                                        what, key, *meant))
+          .with_hint("Correct the file, or fetch it again.");
     return not_read(fmt::format("{} has a key \"{}\", which is unknown", what, key));
   }
   return {};
 }
 
 Error not_read(std::string what) {
-  return std::move(Error(ErrorCode::kUnsupported, std::move(what))
-                       .with_hint("Encode with the library tokenizers, and write the ids with hr.tokens.Writer."));
+  return Error(ErrorCode::kUnsupported, std::move(what))
+      .with_hint("Encode with the library tokenizers, and write the ids with hr.tokens.Writer.");
 }
 
 }  // namespace headrace::tokenizing

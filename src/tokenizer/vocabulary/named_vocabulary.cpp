@@ -114,12 +114,11 @@ std::string folder_of_repository(const std::string& name) {
 Result<Vocabulary> checked(Result<Vocabulary> opened, const KnownName& known, const std::string& path) {
   if (!opened.ok()) return opened;
   if (std::find(known.hashes.begin(), known.hashes.end(), opened->hash) == known.hashes.end())
-    return std::move(
-        Error(ErrorCode::kCorruptData, fmt::format("this is not the vocabulary \"{}\": its hash is {}, of {} ids",
-                                                   known.name, opened->hash, opened->tokens.size()))
-            .with_file(path)
-            .with_stage("vocabulary")
-            .with_hint("Remove it and fetch it again; a vocabulary of your own is opened by its path."));
+    return Error(ErrorCode::kCorruptData, fmt::format("this is not the vocabulary \"{}\": its hash is {}, of {} ids",
+                                                      known.name, opened->hash, opened->tokens.size()))
+        .with_file(path)
+        .with_stage("vocabulary")
+        .with_hint("Remove it and fetch it again; a vocabulary of your own is opened by its path.");
   opened->name = known.name;
   return opened;
 }
@@ -158,26 +157,25 @@ Result<Vocabulary> open_repository(const std::string& name, const VocabularyWord
   std::string path;
   if (auto opened = open_kept(folder_of_repository(name), path)) {
     if (!words.grammar.empty() || !words.special.empty())
-      return std::move(Error(ErrorCode::kInvalidArgument,
-                             "the file says its own grammar and special words: leave the "
-                             "arguments out")
-                           .with_file(path));
+      return Error(ErrorCode::kInvalidArgument,
+                   "the file says its own grammar and special words: leave the "
+                   "arguments out")
+          .with_file(path);
     if (opened->ok()) (*opened)->name = name;
     return std::move(*opened);
   }
   std::string names;
   for (const KnownName& one : known_names()) names += (names.empty() ? "" : ", ") + std::string(one.name);
   const std::string hub = hugging_face_folder();
-  return std::move(
-      Error(ErrorCode::kNotFound,
-            hub.empty()
-                ? fmt::format("there is no file \"{}\", and no such tokenizer is known by name", name)
-                : fmt::format("there is no file \"{}\", no such tokenizer is known by name, and none was fetched "
-                              "from Hugging Face into {}",
-                              name, hub))
-          .with_hint(fmt::format("Nothing is fetched by itself. Names are {}, and those of Hugging Face, fetched by: "
-                                 "hf download {} tokenizer.json",
-                                 names, name)));
+  return Error(ErrorCode::kNotFound,
+               hub.empty()
+                   ? fmt::format("there is no file \"{}\", and no such tokenizer is known by name", name)
+                   : fmt::format("there is no file \"{}\", no such tokenizer is known by name, and none was fetched "
+                                 "from Hugging Face into {}",
+                                 name, hub))
+      .with_hint(fmt::format("Nothing is fetched by itself. Names are {}, and those of Hugging Face, fetched by: "
+                             "hf download {} tokenizer.json",
+                             names, name));
 }
 
 Result<Vocabulary> open_known(const KnownName& known, const VocabularyWords& words) {
@@ -195,11 +193,10 @@ Result<Vocabulary> open_known(const KnownName& known, const VocabularyWords& wor
   }
   const std::string hub = known.repositories.empty() ? "" : hugging_face_folder();
   const std::string looked = hub.empty() ? "" : " or " + hub;
-  return std::move(
-      Error(ErrorCode::kNotFound, fmt::format("\"{}\" is not in {}{}", known.name, tiktoken_folder(), looked))
-          .with_hint(fmt::format("Nothing is fetched by itself. Fetch it once: "
-                                 "python -c \"import tiktoken; tiktoken.get_encoding('{}')\"",
-                                 known.name)));
+  return Error(ErrorCode::kNotFound, fmt::format("\"{}\" is not in {}{}", known.name, tiktoken_folder(), looked))
+      .with_hint(fmt::format("Nothing is fetched by itself. Fetch it once: "
+                             "python -c \"import tiktoken; tiktoken.get_encoding('{}')\"",
+                             known.name));
 }
 
 }  // namespace headrace::tokenizing

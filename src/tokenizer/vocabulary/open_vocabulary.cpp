@@ -15,19 +15,19 @@ constexpr std::uint64_t kMostFileBytes = std::uint64_t{1} << 30;
 Result<std::string> read_text(const std::string& path, std::string_view sha256 = {}) {
   HEADRACE_ASSIGN(const auto file, FileSystem::of(path).open(path));
   if (file->size() > kMostFileBytes)
-    return std::move(Error(ErrorCode::kUnsupported, "a vocabulary of more than 1 GiB is not read").with_file(path));
+    return Error(ErrorCode::kUnsupported, "a vocabulary of more than 1 GiB is not read").with_file(path);
   std::string text(file->size(), '\0');
   HEADRACE_TRY(file->read_at(0, std::as_writable_bytes(std::span(text.data(), text.size()))));
   if (const std::string found = sha256.empty() ? "" : sha256_hex(text); found != sha256)
-    return std::move(
-        Error(ErrorCode::kCorruptData,
-              fmt::format("this is not the file that its name says: its SHA-256 is {}, that of the file is "
-                          "{}",
-                          found, sha256))
-            .with_file(path)
-            .with_stage("vocabulary")
-            .with_hint("A download that was cut off? Remove it and fetch it again; a vocabulary of your "
-                       "own is opened by its path."));
+    return Error(ErrorCode::kCorruptData,
+                 fmt::format("this is not the file that its name says: its SHA-256 is {}, that of the file is "
+                             "{}",
+                             found, sha256))
+        .with_file(path)
+        .with_stage("vocabulary")
+        .with_hint(
+            "A download that was cut off? Remove it and fetch it again; a vocabulary of your "
+            "own is opened by its path.");
   return text;
 }
 
@@ -84,17 +84,17 @@ Result<Vocabulary> open_folder(const std::string& folder) {
     HEADRACE_ASSIGN(const bool both, is_file(in(vocab)));
     if (both) return open_pair(in(vocab), in(merges));
   }
-  return std::move(Error(ErrorCode::kNotFound,
-                         "the folder has no tokenizer.json, no vocab.json with merges.txt, and no "
-                         "encoder.json with vocab.bpe")
-                       .with_file(folder));
+  return Error(ErrorCode::kNotFound,
+               "the folder has no tokenizer.json, no vocab.json with merges.txt, and no "
+               "encoder.json with vocab.bpe")
+      .with_file(folder);
 }
 
 Status refuse_words(const VocabularyWords& words, const std::string& path) {
   if (words.grammar.empty() && words.special.empty()) return {};
-  return std::move(Error(ErrorCode::kInvalidArgument, fmt::format("the file says its own {}: leave the argument out",
-                                                                  words.grammar.empty() ? "special words" : "grammar"))
-                       .with_file(path));
+  return Error(ErrorCode::kInvalidArgument, fmt::format("the file says its own {}: leave the argument out",
+                                                        words.grammar.empty() ? "special words" : "grammar"))
+      .with_file(path);
 }
 
 }  // namespace
@@ -104,21 +104,20 @@ Result<Vocabulary> open_ranks(const std::string& path, const std::string& name, 
   const KnownRanks* known = known_ranks(name);
   std::optional<Grammar> grammar = words.grammar.empty() ? std::nullopt : grammar_named(words.grammar);
   if (!words.grammar.empty() && !grammar)
-    return std::move(Error(ErrorCode::kInvalidArgument, fmt::format("there is no grammar \"{}\"", words.grammar))
-                         .with_hint("Grammars are \"gpt2\", \"cl100k\" and \"llama3\"."));
+    return Error(ErrorCode::kInvalidArgument, fmt::format("there is no grammar \"{}\"", words.grammar))
+        .with_hint("Grammars are \"gpt2\", \"cl100k\" and \"llama3\".");
   if (!grammar && known != nullptr) grammar = known->grammar;
   if (!grammar)
-    return std::move(
-        Error(ErrorCode::kInvalidArgument, "a file of ranks does not record how text is divided into words")
-            .with_file(path)
-            .with_hint("Give grammar=\"gpt2\" or grammar=\"cl100k\"."));
+    return Error(ErrorCode::kInvalidArgument, "a file of ranks does not record how text is divided into words")
+        .with_file(path)
+        .with_hint("Give grammar=\"gpt2\" or grammar=\"cl100k\".");
   HEADRACE_ASSIGN(const std::string text, read_text(path, sha256));
   const bool default_special = words.special.empty() && known != nullptr;
   auto parsed = parse_tiktoken(text, *grammar, default_special ? known->special : words.special);
   if (parsed.ok() && known != nullptr && parsed->ids.size() != known->count)
-    parsed = std::move(Error(ErrorCode::kCorruptData,
-                             fmt::format("{} has {} ranks, and {} are there", name, known->count, parsed->ids.size()))
-                           .with_hint("A download that was cut off? A vocabulary of your own needs another name."));
+    parsed = Error(ErrorCode::kCorruptData,
+                   fmt::format("{} has {} ranks, and {} are there", name, known->count, parsed->ids.size()))
+                 .with_hint("A download that was cut off? A vocabulary of your own needs another name.");
   return finished(std::move(parsed), path, name);
 }
 

@@ -102,8 +102,8 @@ Result<Vocabulary> parse_tokenizer_json(std::string_view text) {
   HEADRACE_ASSIGN(const Json json, parse_object(text));
   const Json& model = member(json, "model");
   if (!model.is_object())
-    return std::move(Error(ErrorCode::kUnsupported, "this is no tokenizer.json: it has no \"model\"")
-                         .with_hint("vocab.json and merges.txt are opened by the folder that they lie in."));
+    return Error(ErrorCode::kUnsupported, "this is no tokenizer.json: it has no \"model\"")
+        .with_hint("vocab.json and merges.txt are opened by the folder that they lie in.");
   HEADRACE_TRY(only_keys(json,
                          {"version", "truncation", "padding", "added_tokens", "normalizer", "pre_tokenizer",
                           "post_processor", "decoder", "model"},

@@ -86,9 +86,8 @@ Status complete(Vocabulary& vocabulary, const std::vector<NamedMerge>& merges) {
   for (int byte = 0; byte < 256; ++byte) {
     const auto found = vocabulary.ids.find(std::string(1, static_cast<char>(byte)));
     if (found == vocabulary.ids.end())
-      return std::move(
-          Error(ErrorCode::kUnsupported, fmt::format("byte {:#04x} has no token, so some text would be lost", byte))
-              .with_hint("Only byte-level BPE is read, whose vocabulary has all 256 bytes."));
+      return Error(ErrorCode::kUnsupported, fmt::format("byte {:#04x} has no token, so some text would be lost", byte))
+          .with_hint("Only byte-level BPE is read, whose vocabulary has all 256 bytes.");
     vocabulary.byte_ids[static_cast<std::size_t>(byte)] = found->second;
   }
   vocabulary.pairs = PairTable(merges.size());

@@ -166,7 +166,7 @@ Result<Advice> make_advice(const RunConfig& run, const AdviseOptions& options) {
   HEADRACE_ASSIGN(a.probe, probe_serving(source, plan, std::min(plan.threads, std::max(usable, 1u)), options.effort));
   HEADRACE_ASSIGN(const std::vector<SampledBlock> one, sample_blocks(source, plan.layout, 1, 0));
   HEADRACE_ASSIGN(a.recode, probe_recoding(source, one.front(), options.effort * kRecodeSeconds));
-  if (loader.cache.mode != CacheChoice::kNone) a.coding = probe_codings(*dataset.impl(), *MemoryBudget::process());
+  if (loader.cache.mode != CacheChoice::kNone) a.coding = probe_codings(*impl_of(dataset), *MemoryBudget::process());
 
   loader.threads = choose_threads(a, loader, window_decodes(plan), a.threads_reason);
   HEADRACE_ASSIGN(plan, window_plan_for(dataset, loader, memory));

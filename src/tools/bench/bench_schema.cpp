@@ -13,10 +13,9 @@ namespace {
 constexpr double kLargest = 1e15;  // of rates, seconds and counts: whole numbers up to it are exact as doubles
 
 Error not_the_schema(const std::string& what) {
-  return std::move(
-      Error(ErrorCode::kInvalidArgument, fmt::format("these are no measurements of headrace bench: {}", what))
-          .with_hint(fmt::format("Files that `headrace bench --json` or --save wrote begin with \"schema\": \"{}\".",
-                                 kBenchSchema)));
+  return Error(ErrorCode::kInvalidArgument, fmt::format("these are no measurements of headrace bench: {}", what))
+      .with_hint(fmt::format("Files that `headrace bench --json` or --save wrote begin with \"schema\": \"{}\".",
+                             kBenchSchema));
 }
 
 enum class Kind : std::uint8_t { kText, kTruth, kWhole, kNumber /* or null */, kObject, kList };

@@ -63,7 +63,7 @@ LengthSummary summarize_lengths(const Dataset& data, const std::string& name) {
   std::vector<std::uint64_t> lengths = data.lengths();
   const auto at = std::ranges::max_element(lengths);
   const std::uint64_t longest = *at, number = static_cast<std::uint64_t>(at - lengths.begin());
-  const SampleMap& map = *data.impl()->source.mapped()->map;
+  const SampleMap& map = *impl_of(data)->source.mapped()->map;
   const BlockTable::RowPlace place = map.shuffle_blocks()->find(number);
   const auto origin = map.file_row_of({static_cast<std::uint32_t>(place.block), place.row_in_block});
   std::uint64_t rows = 0;

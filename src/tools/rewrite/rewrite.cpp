@@ -50,13 +50,13 @@ Status check_room(const RewriteSummary& summary) {
   const std::uint64_t wanted = summary.forecast->output_bytes + summary.forecast->output_bytes / 20;
   const std::uint64_t there = bytes_there(summary.plan), missing = wanted - std::min(there, wanted);
   if (missing <= summary.free_bytes) return {};
-  return std::move(
-      Error(ErrorCode::kWriteFailed, fmt::format("about {} are to be written, and {} are free", format_bytes(missing),
-                                                 format_bytes(summary.free_bytes)))
-          .with_file(summary.plan.options.to)
-          .with_stage("write")
-          .with_hint("Free some space, name a directory on another disk with --to, or take a codec that stores less "
-                     "(--codec zstd)."));
+  return Error(ErrorCode::kWriteFailed, fmt::format("about {} are to be written, and {} are free",
+                                                    format_bytes(missing), format_bytes(summary.free_bytes)))
+      .with_file(summary.plan.options.to)
+      .with_stage("write")
+      .with_hint(
+          "Free some space, name a directory on another disk with --to, or take a codec that stores less "
+          "(--codec zstd).");
 }
 
 Status check_options(const RewriteOptions& options) {

@@ -57,8 +57,7 @@ class Planner {
   Result<RewritePlan> run(const std::vector<std::string>& paths) {
     HEADRACE_ASSIGN(const std::vector<std::string> sources, expand_paths(paths));
     if (plan_.options.to.empty())
-      return std::move(
-          Error(ErrorCode::kInvalidArgument, "no directory to write to is given").with_hint("Name one: --to fast/"));
+      return Error(ErrorCode::kInvalidArgument, "no directory to write to is given").with_hint("Name one: --to fast/");
     plan_.work = (fs::path(plan_.options.to) / kWorkName).string();
     for (const std::string& source : sources) HEADRACE_TRY(add_file(source));
     HEADRACE_TRY(refuse_clashes());
@@ -87,9 +86,9 @@ class Planner {
     file.fingerprint = reader->file().fingerprint();
     file.is_hdf5 = reader->format_name().starts_with("HDF5");
     if (!file.is_hdf5 && !reader->format_name().starts_with("NumPy .npy "))
-      return std::move(Error(ErrorCode::kUnsupported,
-                             fmt::format("{} cannot be rewritten: HDF5 and .npy files can", reader->format_name()))
-                           .with_hint("Leave it out."));
+      return Error(ErrorCode::kUnsupported,
+                   fmt::format("{} cannot be rewritten: HDF5 and .npy files can", reader->format_name()))
+          .with_hint("Leave it out.");
     const fs::path name =
         file.is_hdf5 ? fs::path(source).filename() : fs::path(source).filename().replace_extension(".h5");
     file.output = (fs::path(plan_.options.to) / name).string();
@@ -139,19 +138,19 @@ class Planner {
     std::map<std::string, std::string> outputs;
     for (const RewriteFile& file : plan_.files) {
       if (const auto [known, fresh] = outputs.emplace(file.output, file.source); !fresh)
-        return std::move(Error(ErrorCode::kInvalidArgument,
-                               fmt::format("{} and this file would both become {}", known->second, file.output))
-                             .with_file(file.source)
-                             .with_hint("Rewrite them into different directories."));
+        return Error(ErrorCode::kInvalidArgument,
+                     fmt::format("{} and this file would both become {}", known->second, file.output))
+            .with_file(file.source)
+            .with_hint("Rewrite them into different directories.");
     }
     for (const RewriteFile& file : plan_.files) {
       HEADRACE_ASSIGN(const PathStatus there, FileSystem::of(file.output).status(file.output));
       if (there.kind == PathKind::kNothing) continue;
       for (const RewriteFile& other : plan_.files)
         if (there.fingerprint.device == other.fingerprint.device && there.fingerprint.inode == other.fingerprint.inode)
-          return std::move(Error(ErrorCode::kInvalidArgument, "it would be written over: it is one of the sources")
-                               .with_file(file.output)
-                               .with_hint("Name another directory with --to."));
+          return Error(ErrorCode::kInvalidArgument, "it would be written over: it is one of the sources")
+              .with_file(file.output)
+              .with_hint("Name another directory with --to.");
     }
     return {};
   }
@@ -222,10 +221,10 @@ class Planner {
   }
 
   static Error not_everywhere(const RewriteFile& file, const std::string& path, const std::string& why) {
-    return std::move(Error(ErrorCode::kInvalidArgument, why)
-                         .with_file(file.source)
-                         .with_field(path)
-                         .with_hint("Rewrite without --shuffle: a Loader shuffles as well (shuffle=True)."));
+    return Error(ErrorCode::kInvalidArgument, why)
+        .with_file(file.source)
+        .with_field(path)
+        .with_hint("Rewrite without --shuffle: a Loader shuffles as well (shuffle=True).");
   }
 
   RewritePlan plan_;
@@ -289,8 +288,8 @@ Result<ChunkCoding> coding_named(const std::string& name) {
   if (name == "blosc") return ChunkCoding{Compression::kBloscLz4, 5, true};
   if (name == "gzip") return ChunkCoding{Compression::kGzip, 4, true};
   if (name == "none") return ChunkCoding{};
-  return std::move(Error(ErrorCode::kInvalidArgument, fmt::format("no codec is called '{}'", name))
-                       .with_hint("There are: auto, lz4, zstd, blosc, gzip, none."));
+  return Error(ErrorCode::kInvalidArgument, fmt::format("no codec is called '{}'", name))
+      .with_hint("There are: auto, lz4, zstd, blosc, gzip, none.");
 }
 
 std::string identity_of(const RewritePlan& plan, const RewriteFile& file) {

@@ -65,9 +65,9 @@ Result<WorkLock> WorkLock::take(const std::string& work) {
   if (fd < 0) return write_failure(work, "opening the directory", errno);
   WorkLock lock(fd);
   if (::flock(fd, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) return lock;  // a file system without locks
-  return std::move(Error(ErrorCode::kInvalidArgument, "another headrace rewrite writes there")
-                       .with_file(work)
-                       .with_hint("Wait until it is done, or name another directory with --to."));
+  return Error(ErrorCode::kInvalidArgument, "another headrace rewrite writes there")
+      .with_file(work)
+      .with_hint("Wait until it is done, or name another directory with --to.");
 }
 
 WorkLock::WorkLock(WorkLock&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}

@@ -351,9 +351,9 @@ class Rewriter {
     HEADRACE_ASSIGN(const PathStatus now, FileSystem::of(plan.source).status(plan.source));
     const auto change = describe_change(plan.fingerprint, now.fingerprint);
     if (!change) return {};
-    return std::move(Error(ErrorCode::kFileChanged, fmt::format("it changed while it was rewritten: {}", *change))
-                         .with_file(plan.source)
-                         .with_hint(fmt::format("Delete {} and run the command again.", plan.journal)));
+    return Error(ErrorCode::kFileChanged, fmt::format("it changed while it was rewritten: {}", *change))
+        .with_file(plan.source)
+        .with_hint(fmt::format("Delete {} and run the command again.", plan.journal));
   }
 
   bool tick(std::uint64_t bytes) const {
@@ -394,10 +394,9 @@ Result<RewriteMemory> divide_memory(const RewritePlan& plan, std::uint32_t threa
     return memory;
   }
   const std::uint64_t least = scratch + 4 * chunk + (chunk + 2) / 3 * 4;
-  return std::move(
-      Error(ErrorCode::kOutOfBudget, fmt::format("{} of memory are too few: one thread and one chunk take {}",
-                                                 format_bytes(free), format_bytes(least)))
-          .with_hint("Give more with --memory, or take smaller chunks with --chunk-rows."));
+  return Error(ErrorCode::kOutOfBudget, fmt::format("{} of memory are too few: one thread and one chunk take {}",
+                                                    format_bytes(free), format_bytes(least)))
+      .with_hint("Give more with --memory, or take smaller chunks with --chunk-rows.");
 }
 
 std::uint64_t passes_of(const RewritePlan& plan, const RewriteMemory& memory) {
@@ -425,25 +424,24 @@ Result<FileState> state_of(const RewritePlan& plan, const RewriteFile& file) {
   if (!output.ok()) return output.error();
   if (output->kind != PathKind::kNothing) {
     if (ours && has(file.output)) return FileState::kDone;
-    return std::move(
-        Error(ErrorCode::kInvalidArgument,
-              record.ok() ? "exists already, and is not what this command would write: other options, another version "
-                            "of the source, or changed since"
-                          : "exists already, and headrace rewrite did not write it")
-            .with_file(file.output)
-            .with_hint("Name another directory with --to, or delete the file."));
+    return Error(ErrorCode::kInvalidArgument,
+                 record.ok()
+                     ? "exists already, and is not what this command would write: other options, another version "
+                       "of the source, or changed since"
+                     : "exists already, and headrace rewrite did not write it")
+        .with_file(file.output)
+        .with_hint("Name another directory with --to, or delete the file.");
   }
   if (ours && has(file.partial)) return FileState::kDone;  // ended just before it gave the file its name
   if (!fs::exists(file.journal, ignored) || !fs::exists(file.partial, ignored)) return FileState::kFresh;
   HEADRACE_ASSIGN(const RewriteRecord started, read_record(file.journal));
   if (started.identity == identity) return FileState::kStarted;
-  return std::move(Error(ErrorCode::kInvalidArgument,
-                         fmt::format("an unfinished rewrite lies there, of other options or of another version of {} "
-                                     "(it was begun with: {})",
-                                     file.source, started.asked))
-                       .with_file(file.partial)
-                       .with_hint(fmt::format(
-                           "Give the same options again to go on with it, or delete the directory {}", plan.work)));
+  return Error(ErrorCode::kInvalidArgument,
+               fmt::format("an unfinished rewrite lies there, of other options or of another version of {} "
+                           "(it was begun with: {})",
+                           file.source, started.asked))
+      .with_file(file.partial)
+      .with_hint(fmt::format("Give the same options again to go on with it, or delete the directory {}", plan.work));
 }
 
 Result<RewriteCounts> run_rewrite(const RewritePlan& plan, const RewriteMemory& memory,

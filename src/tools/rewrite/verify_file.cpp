@@ -10,13 +10,13 @@ namespace headrace {
 namespace {
 
 Error differs(const RewriteFile& plan, const std::string& path, const std::string& what) {
-  return std::move(
-      Error(ErrorCode::kCorruptData, fmt::format("the new file does not hold what {} holds: {}", plan.source, what))
-          .with_file(plan.partial)
-          .with_field(path)
-          .with_stage("verify")
-          .with_hint("Nothing was given its name. Run the command again; if that repeats, check the disk "
-                     "and the memory of this machine."));
+  return Error(ErrorCode::kCorruptData, fmt::format("the new file does not hold what {} holds: {}", plan.source, what))
+      .with_file(plan.partial)
+      .with_field(path)
+      .with_stage("verify")
+      .with_hint(
+          "Nothing was given its name. Run the command again; if that repeats, check the disk "
+          "and the memory of this machine.");
 }
 
 bool same_columns(const ArrayInfo& a, const ArrayInfo& b) {

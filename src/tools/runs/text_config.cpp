@@ -119,13 +119,13 @@ std::string text_of_setting(const Setting& setting) {
 /// \param tokenizer  As the settings name it; empty: they do not.
 Status refuse_text(const Setting& data, const std::string& file, const std::string& tokenizer) {
   if (std::ranges::none_of(kTextEndings, [&](std::string_view ending) { return file.ends_with(ending); })) return {};
-  return std::move(
-      Error(ErrorCode::kUnsupported, fmt::format("{}: {} is text, and a run file reads tokens: this is {}, which takes "
-                                                 "either",
-                                                 data.key, file, kWhatItIs))
-          .with_hint(fmt::format("Tokenise it once: headrace tokenize '{}' --tokenizer {} --to FOLDER, and give the "
-                                 "folder as {}. Text as it is: headrace bench text --path '{}'.",
-                                 file, tokenizer.empty() ? "NAME" : tokenizer, data.key, file)));
+  return Error(ErrorCode::kUnsupported,
+               fmt::format("{}: {} is text, and a run file reads tokens: this is {}, which takes "
+                           "either",
+                           data.key, file, kWhatItIs))
+      .with_hint(fmt::format("Tokenise it once: headrace tokenize '{}' --tokenizer {} --to FOLDER, and give the "
+                             "folder as {}. Text as it is: headrace bench text --path '{}'.",
+                             file, tokenizer.empty() ? "NAME" : tokenizer, data.key, file));
 }
 
 /// Reads settings into a run, and notes what became of each. They are complete.

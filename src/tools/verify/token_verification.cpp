@@ -40,9 +40,9 @@ Result<bool> verify_shard(const std::string& folder, const token_files::TokenSha
     if (name.empty()) continue;
     const std::string one = token_files::path_in(folder, name);
     if (size_of(one) == 0) {
-      found.bad.push_back(std::move(Error(ErrorCode::kCorruptData, "the manifest names this file, and it is not there")
-                                        .with_file(one)
-                                        .with_stage("open")));
+      found.bad.push_back(Error(ErrorCode::kCorruptData, "the manifest names this file, and it is not there")
+                              .with_file(one)
+                              .with_stage("open"));
       continue;
     }
     if (!crc) continue;

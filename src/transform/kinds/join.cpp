@@ -139,9 +139,9 @@ class JoinKernel final : public Kernel {
   }
   [[nodiscard]] Error missing(std::int64_t key) const {
     const bool beyond = key == std::numeric_limits<std::int64_t>::max();
-    return std::move(Error(ErrorCode::kCorruptData, fmt::format("the table has no row for the {} {}{}", key_.name, key,
-                                                                beyond ? ", or one above" : ""))
-                         .with_hint("Add it to the table, or say otherwise= what it has then."));
+    return Error(ErrorCode::kCorruptData,
+                 fmt::format("the table has no row for the {} {}{}", key_.name, key, beyond ? ", or one above" : ""))
+        .with_hint("Add it to the table, or say otherwise= what it has then.");
   }
 
   const Field key_;

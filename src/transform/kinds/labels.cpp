@@ -101,12 +101,12 @@ class RelabelWork {
 
   [[nodiscard]] Result<std::int64_t> look_up(Number value) const {
     if (is_nan(value))  // which no map finds, and equals every key to it
-      return std::move(Error(ErrorCode::kCorruptData, "the stored label is NaN, which is no label")
-                           .with_hint("Correct it in the file, or leave the sample out: data.select(...)."));
+      return Error(ErrorCode::kCorruptData, "the stored label is NaN, which is no label")
+          .with_hint("Correct it in the file, or leave the sample out: data.select(...).");
     if (const auto it = labels_.find(value); it != labels_.end()) return it->second;
     if (otherwise_) return *otherwise_;
-    return std::move(Error(ErrorCode::kCorruptData, fmt::format("the stored label {} has no new one", value))
-                         .with_hint("Name it, or give otherwise= for all that are not named."));
+    return Error(ErrorCode::kCorruptData, fmt::format("the stored label {} has no new one", value))
+        .with_hint("Name it, or give otherwise= for all that are not named.");
   }
 
   std::map<Number, std::int64_t> labels_;

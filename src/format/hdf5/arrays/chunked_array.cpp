@@ -71,7 +71,7 @@ Result<Piece> ChunkedArray::piece_at(const ChunkIndex& index, std::uint64_t row_
   piece.filter_mask = unfiltered ? ~std::uint32_t{0} : place.filter_mask;
   const std::uint64_t end_bytes = state_->driver->file->size();
   const auto damaged = [&](std::string why) {
-    return placed(std::move(Error(ErrorCode::kCorruptData, std::move(why)).with_stage("index")), piece);
+    return placed(Error(ErrorCode::kCorruptData, std::move(why)).with_stage("index"), piece);
   };
   if (place.address > end_bytes || place.size_bytes > end_bytes - place.address)
     return damaged(fmt::format("the chunk reaches past the end of the file of {} bytes", end_bytes));

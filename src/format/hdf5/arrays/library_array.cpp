@@ -48,9 +48,9 @@ Status LibraryArray::check_streams(RowRange rows) const {
   for (std::uint64_t cell = index_.next_written(first); cell < end; cell = index_.next_written(cell + 1)) {
     const ChunkPlace place = index_.at(cell);
     const auto damaged = [&](std::string why, std::string_view stage) {
-      return std::move(Error(ErrorCode::kCorruptData, std::move(why))
-                           .with_stage(stage)
-                           .with_bytes({place.address, place.size_bytes}));
+      return Error(ErrorCode::kCorruptData, std::move(why))
+          .with_stage(stage)
+          .with_bytes({place.address, place.size_bytes});
     };
     if (place.address > file.size() || place.size_bytes > file.size() - place.address)
       return damaged("a chunk reaches past the end of the file", "index");

@@ -14,7 +14,7 @@ Status put_in_order(FoundChunks& found) {
 }
 
 Error index_damaged(const std::string& why) {
-  return std::move(Error(ErrorCode::kCorruptData, "the chunk index is damaged: " + why).with_stage("index"));
+  return Error(ErrorCode::kCorruptData, "the chunk index is damaged: " + why).with_stage("index");
 }
 
 }  // namespace headrace::hdf5

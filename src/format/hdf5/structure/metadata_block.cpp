@@ -14,8 +14,7 @@ namespace {
 
 /// \param at  In the file, user block included: what a reader of the message looks for.
 Error metadata_damaged(std::string why, std::uint64_t at, std::uint64_t size) {
-  return std::move(
-      Error(ErrorCode::kCorruptData, "the file's metadata is damaged: " + std::move(why)).with_bytes({at, size}));
+  return Error(ErrorCode::kCorruptData, "the file's metadata is damaged: " + std::move(why)).with_bytes({at, size});
 }
 
 }  // namespace
@@ -26,10 +25,10 @@ Result<std::vector<std::byte>> read_metadata(const RandomAccessFile& file, const
   if (__builtin_add_overflow(address, superblock.at, &at) || at > file.size() || size > file.size() - at)
     return metadata_damaged(fmt::format("{} bytes at {} in a file of {}", size, address, file.size()), at, 0);
   if (size > kMetadataLimitBytes)  // the file has them, so it may well be sound
-    return std::move(Error(ErrorCode::kUnsupported, fmt::format("a block of {} bytes of metadata, of which {} are read "
-                                                                "at most",
-                                                                size, kMetadataLimitBytes))
-                         .with_bytes({at, size}));
+    return Error(ErrorCode::kUnsupported, fmt::format("a block of {} bytes of metadata, of which {} are read "
+                                                      "at most",
+                                                      size, kMetadataLimitBytes))
+        .with_bytes({at, size});
   std::vector<std::byte> bytes(static_cast<std::size_t>(size));
   HEADRACE_TRY(file.read_at(at, bytes));
   return bytes;

@@ -64,9 +64,8 @@ Status convert(const Conversion& conversion, std::span<const std::byte> in, std:
     {
       const LibraryLock library;
       if (H5Tconvert(from, to, n, scratch.ping.data(), scratch.pong.data(), H5P_DEFAULT) < 0)
-        return std::move(
-            Error(ErrorCode::kCorruptData, "its elements cannot be converted: " + last_library_error(library).text())
-                .with_stage("H5Tconvert"));
+        return Error(ErrorCode::kCorruptData, "its elements cannot be converted: " + last_library_error(library).text())
+            .with_stage("H5Tconvert");
     }
     std::memcpy(out.data() + at * to_bytes, scratch.ping.data(), n * to_bytes);
   }

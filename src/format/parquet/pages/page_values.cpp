@@ -267,10 +267,11 @@ Status read_elements(const LeafColumn& column, const PageHeader& header, const P
   HEADRACE_ASSIGN(const Present found, read_presence(column, header, page, rows, present));
   if (nulls == NullPolicy::kError && found.among < rows.count) {
     const auto row = static_cast<std::uint64_t>(std::find(present, present + rows.count, 0) - present);
-    return std::move(Error(ErrorCode::kInvalidArgument,
-                           fmt::format("{} {} has no value", column.is_list() ? "element" : "row", rows.number + row))
-                         .with_hint("Open the data with nulls=\"fill\" (NaN, and 0 for what are no floats) or "
-                                    "nulls=\"mask\" (the same, and a field NAME.valid that says where)."));
+    return Error(ErrorCode::kInvalidArgument,
+                 fmt::format("{} {} has no value", column.is_list() ? "element" : "row", rows.number + row))
+        .with_hint(
+            "Open the data with nulls=\"fill\" (NaN, and 0 for what are no floats) or "
+            "nulls=\"mask\" (the same, and a field NAME.valid that says where).");
   }
   HEADRACE_TRY(read_values(column, header.encoding, page.values, {found.before, found.among}, dictionary, out.data(),
                            spare.first(spare.size() - rows.count)));
