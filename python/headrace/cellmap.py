@@ -7,11 +7,11 @@ for batch in CellMapDataLoader(split.train_datasets_combined, batch_size=4, weig
     ...
 """
 
-from headrace._faces.cellmap_dataset import CellMapDataset, CellMapMultiDataset
-from headrace._faces.cellmap_loader import CellMapDataLoader
-from headrace._faces.cellmap_patches import CellMapCrops
-from headrace._faces.cellmap_split import CellMapDataSplit
-from headrace._faces.cellmap_theirs import ClassBalancedSampler
+from headrace._programs.cellmap.dataset import CellMapDataset, CellMapMultiDataset
+from headrace._programs.cellmap.loader import CellMapDataLoader
+from headrace._programs.cellmap.patches import CellMapCrops
+from headrace._programs.cellmap.split import CellMapDataSplit
+from headrace._programs.cellmap.theirs import ClassBalancedSampler
 
 __all__ = [
     "CellMapCrops",

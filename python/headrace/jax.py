@@ -12,6 +12,6 @@ from __future__ import annotations
 from headrace._faces.jax_grain import GrainSource
 from headrace._faces.jax_iterator import BatchIterator
 from headrace._faces.jax_loader import Loader
-from headrace._faces.jax_text import load_text_dataset, load_text_dataset_tf_fallback
+from headrace._programs.jax_text import load_text_dataset, load_text_dataset_tf_fallback
 
 __all__ = ["BatchIterator", "GrainSource", "Loader", "load_text_dataset", "load_text_dataset_tf_fallback"]

@@ -7,6 +7,6 @@ Trainer(max_epochs=10).fit(model, data)
 """
 
 from headrace._faces.data_module import DataModule
-from headrace._faces.jetclass import JetClassLightningDataModule
+from headrace._programs.jetclass import JetClassLightningDataModule
 
 __all__ = ["DataModule", "JetClassLightningDataModule"]

@@ -15,13 +15,13 @@ from tokenizer_files import SMALL, small, write_ranks
 
 import headrace as hr
 from headrace._bench import command as bench_command
-from headrace._bench.text import checking, loaders, plan, report, rounds, timing
-from headrace._bench.text import command as text_command
-from headrace._bench.text.corpus import made_documents, read_documents
-from headrace._bench.text.memory import resident_bytes, tree
-from headrace._bench.text.processes import measured
-from headrace._bench.text.store import Store
-from headrace._bench.text.vocabulary import Vocabulary, find
+from headrace._programs.text_bench import checking, loaders, plan, report, rounds, timing
+from headrace._programs.text_bench import command as text_command
+from headrace._programs.text_bench.corpus import made_documents, read_documents
+from headrace._programs.text_bench.memory import resident_bytes, tree
+from headrace._programs.text_bench.processes import measured
+from headrace._programs.text_bench.store import Store
+from headrace._programs.text_bench.vocabulary import Vocabulary, find
 
 SIZES = {"num_batches": 4, "batch_size": 8, "seq_len": 32, "rounds": 1, "seconds": 5.0, "worker_count": 1}
 WORDS = [f"--{name}={value:g}" for name, value in SIZES.items()]

@@ -19,7 +19,7 @@ from headrace.transforms import _words
 package()
 import torch  # noqa: E402
 
-from headrace._faces.jetclass import PRESETS  # noqa: E402
+from headrace._programs.jetclass import PRESETS  # noqa: E402
 from headrace.lightning import JetClassLightningDataModule  # noqa: E402
 
 PARTICLES, SENTINEL = 12, -999.0

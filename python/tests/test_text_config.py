@@ -106,7 +106,7 @@ def test_a_run_file_stays_one(tmp_path: Path) -> None:
 
 
 def test_words_are_those_of_python(tmp_path: Path) -> None:
-    text = pytest.importorskip("headrace._faces.jax_text", reason="jax is not installed")
+    text = pytest.importorskip("headrace._programs.jax_text", reason="jax is not installed")
     others = [name for name in text.KNOWN if name not in (*text.PATHS, *text.LENGTHS, "batch_size")]
     values = {"shuffle": "true", "tokenizer_name": "gpt2"}
     for path, length in [(path, text.LENGTHS[0]) for path in text.PATHS] + [("path", name) for name in text.LENGTHS]:

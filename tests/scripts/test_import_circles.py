@@ -72,6 +72,18 @@ def test_the_package_has_no_circle() -> None:
     assert circle(folder) == ""
 
 
+#: The modules under which users import what is for one program, and the command that measures one.
+USERS_OF_PROGRAMS = {"headrace.cellmap", "headrace.jax", "headrace.lightning", "headrace._bench.command"}
+
+
+def test_what_is_for_one_program_is_known_to_its_public_module_alone() -> None:
+    files = modules(ROOT / "python" / "headrace")
+    programs = {name for name in files if name.startswith("headrace._programs")}
+    users = {name for name, file in files.items() if imported(name, file, set(files)) & programs} - programs
+    assert len(programs) > 20
+    assert users == USERS_OF_PROGRAMS
+
+
 def test_what_the_bindings_import_is_there() -> None:
     """C++ names modules in text, which no tool follows when a file moves."""
     texts = [file.read_text(encoding="utf-8") for file in (ROOT / "python" / "bind").glob("*.cpp")]

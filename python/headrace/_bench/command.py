@@ -70,8 +70,8 @@ def run(program: str, arguments: Sequence[str]) -> int:
 
 def _run_text(arguments: Sequence[str]) -> int:
     """Run ``bench text`` and return its exit status."""
-    from headrace._bench.text.command import options
-    from headrace._bench.text.command import run as run_text
+    from headrace._programs.text_bench.command import options
+    from headrace._programs.text_bench.command import run as run_text
 
     try:
         return run_text(options(arguments))

@@ -1,6 +1,7 @@
 """The arguments that loaders have of the compiled list of options: in their signatures and docstrings, each once.
 
-``src/loader/options/loader_settings.cpp`` is the list. A loader class says which of them it has by a parameter ``**options``.
+``src/loader/options/loader_settings.cpp`` is the list. A loader class says which of them it has by a parameter
+``**options``.
 """
 
 from __future__ import annotations

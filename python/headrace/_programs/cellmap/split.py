@@ -11,8 +11,8 @@ from typing import Any
 
 import torch
 
-from headrace._faces.cellmap_dataset import CellMapDataset, CellMapMultiDataset
-from headrace._faces.cellmap_patches import Arrays, CellMapCrops
+from headrace._programs.cellmap.dataset import CellMapDataset, CellMapMultiDataset
+from headrace._programs.cellmap.patches import Arrays, CellMapCrops
 from headrace._support.checks import invalid
 from headrace._support.knobs import CELLMAP_KNOBS, names_knobs
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from headrace._faces.cellmap_box import AXES
+from headrace._programs.cellmap.box import AXES
 from headrace._support.checks import invalid, unsupported
 
 _CHUNK = 64  # voxels a side, of chunks that are never written

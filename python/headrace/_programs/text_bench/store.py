@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from headrace._bench.text.corpus import write_lines
-from headrace._bench.text.plan import Settings
-from headrace._bench.text.vocabulary import Vocabulary
+from headrace._programs.text_bench.corpus import write_lines
+from headrace._programs.text_bench.plan import Settings
+from headrace._programs.text_bench.vocabulary import Vocabulary
 from headrace._support.checks import invalid
 from headrace.tokenizer import Tokenizer
 from headrace.tokens import Writer

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from headrace._bench.text.loaders import Batch
-from headrace._bench.text.store import Store
+from headrace._programs.text_bench.loaders import Batch
+from headrace._programs.text_bench.store import Store
 
 Ids = np.ndarray[Any, Any]
 

@@ -13,9 +13,9 @@ import time
 from pathlib import Path
 from typing import Any
 
-from headrace._bench.text.memory import resident_bytes, tree
+from headrace._programs.text_bench.memory import resident_bytes, tree
 
-_CODE = "import sys; sys.path[:] = {path!r}; from headrace._bench.text.child import main; main()"
+_CODE = "import sys; sys.path[:] = {path!r}; from headrace._programs.text_bench.child import main; main()"
 _START_SECONDS = 120.0  # importing from a slow file system, and starting workers
 _LOOK_SECONDS = 0.25
 _MOST_ERROR = 400

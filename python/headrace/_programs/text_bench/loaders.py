@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from headrace._bench.text.plan import Variant
-from headrace._bench.text.store import Store
+from headrace._programs.text_bench.plan import Variant
+from headrace._programs.text_bench.store import Store
 
 Batch = Mapping[str, Any]
 Epochs = Callable[[int], Iterable[Batch]]
@@ -122,7 +122,7 @@ class TokenisedTexts:
     """Item i is document i, tokenised when it is asked for, cut and padded; the ids are kept in lists."""
 
     def __init__(self, store: Store, vocabulary: str) -> None:
-        from headrace._bench.text.corpus import read_lines
+        from headrace._programs.text_bench.corpus import read_lines
 
         self.store, self.vocabulary = store, vocabulary
         self.texts = read_lines(store.texts, store.documents)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from headrace._faces.cellmap_crops import Crop
-from headrace._faces.cellmap_patches import Arrays, CellMapCrops
+from headrace._programs.cellmap.crops import Crop
+from headrace._programs.cellmap.patches import Arrays, CellMapCrops
 from headrace._support.checks import invalid
 from headrace._support.knobs import CELLMAP_KNOBS, names_knobs
 

@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 
 from headrace._bench.server import end_with_parent
-from headrace._bench.text import checking, loaders
-from headrace._bench.text.corpus import read_lines
-from headrace._bench.text.memory import resident_bytes, tree
-from headrace._bench.text.plan import Variant
-from headrace._bench.text.store import Store
-from headrace._bench.text.timing import time_batches, time_passes
-from headrace._bench.text.vocabulary import Vocabulary
+from headrace._programs.text_bench import checking, loaders
+from headrace._programs.text_bench.corpus import read_lines
+from headrace._programs.text_bench.memory import resident_bytes, tree
+from headrace._programs.text_bench.plan import Variant
+from headrace._programs.text_bench.store import Store
+from headrace._programs.text_bench.timing import time_batches, time_passes
+from headrace._programs.text_bench.vocabulary import Vocabulary
 
 
 def main() -> None:

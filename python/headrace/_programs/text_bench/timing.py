@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from statistics import median
 from typing import Any
 
-from headrace._bench.text.loaders import Epochs
+from headrace._programs.text_bench.loaders import Epochs
 
 _LEAST_BATCHES = 2  # the first is start-up
 _LEAST_PASSES = 2  # the first finds its caches empty

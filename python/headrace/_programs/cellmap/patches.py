@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import torch
 
-from headrace._faces.cellmap_batch import BatchForm
-from headrace._faces.cellmap_box import Box, boxes_of, turned_at_random
-from headrace._faces.cellmap_crops import Crop, link_crops, link_name
+from headrace._programs.cellmap.batch import BatchForm
+from headrace._programs.cellmap.box import Box, boxes_of, turned_at_random
+from headrace._programs.cellmap.crops import Crop, link_crops, link_name
 from headrace._support.checks import invalid, unsupported
 from headrace.dataset import Dataset
 from headrace.transforms import Cast, Concat, Reshape, Transform

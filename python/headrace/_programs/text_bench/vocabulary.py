@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from headrace._bench.text.plan import absent
+from headrace._programs.text_bench.plan import absent
 from headrace._support.checks import invalid
 from headrace.errors import FileMissingError, InvalidArgumentError, UnsupportedError
 from headrace.tokenizer import Tokenizer

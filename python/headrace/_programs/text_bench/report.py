@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from headrace._bench.text.plan import TITLES, Settings, Variant
-from headrace._bench.text.rounds import Entry, Sample
-from headrace._bench.text.store import Store
-from headrace._bench.text.vocabulary import Vocabulary, processors
+from headrace._programs.text_bench.plan import TITLES, Settings, Variant
+from headrace._programs.text_bench.rounds import Entry, Sample
+from headrace._programs.text_bench.store import Store
+from headrace._programs.text_bench.vocabulary import Vocabulary, processors
 
 SCHEMA = "headrace-bench-text/1"
 

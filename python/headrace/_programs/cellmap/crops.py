@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from headrace._faces.cellmap_images import check_axes, level_type, levels_of, write_empty_image
+from headrace._programs.cellmap.images import check_axes, level_type, levels_of, write_empty_image
 from headrace._support.cache_home import cache_home
 from headrace._support.checks import invalid, unsupported
 from headrace.errors import FileMissingError

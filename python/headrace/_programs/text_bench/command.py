@@ -12,12 +12,12 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, NoReturn
 
-from headrace._bench.text import report
-from headrace._bench.text.corpus import MOST_BYTES, blocks, made_documents, read_documents, write_lines
-from headrace._bench.text.plan import LOADERS, NAMES, Settings, chosen
-from headrace._bench.text.rounds import Sample, Turns, write_sample
-from headrace._bench.text.store import Store, write_tokens
-from headrace._bench.text.vocabulary import Vocabulary, find
+from headrace._programs.text_bench import report
+from headrace._programs.text_bench.corpus import MOST_BYTES, blocks, made_documents, read_documents, write_lines
+from headrace._programs.text_bench.plan import LOADERS, NAMES, Settings, chosen
+from headrace._programs.text_bench.rounds import Sample, Turns, write_sample
+from headrace._programs.text_bench.store import Store, write_tokens
+from headrace._programs.text_bench.vocabulary import Vocabulary, find
 from headrace._support.checks import invalid
 from headrace._support.progress import ProgressLine
 from headrace.errors import WriteFailedError

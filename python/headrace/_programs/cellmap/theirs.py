@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from headrace._faces.cellmap_dataset import CellMapDataset, CellMapMultiDataset
-from headrace._faces.cellmap_patches import CellMapCrops
+from headrace._programs.cellmap.dataset import CellMapDataset, CellMapMultiDataset
+from headrace._programs.cellmap.patches import CellMapCrops
 from headrace._support.checks import invalid, unsupported
 
 

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from headrace._bench.text.memory import available_bytes
-from headrace._bench.text.plan import LOADERS, TOKENISERS, Settings, Variant, absent, variants
-from headrace._bench.text.processes import measured
-from headrace._bench.text.store import Store
-from headrace._bench.text.vocabulary import Vocabulary, processors
+from headrace._programs.text_bench.memory import available_bytes
+from headrace._programs.text_bench.plan import LOADERS, TOKENISERS, Settings, Variant, absent, variants
+from headrace._programs.text_bench.processes import measured
+from headrace._programs.text_bench.store import Store
+from headrace._programs.text_bench.vocabulary import Vocabulary, processors
 
 Progress = Callable[[int, int], Any]
 

@@ -1,0 +1,1 @@
+"""What :mod:`headrace.cellmap` is made of: the classes of cellmap-data, over patches of volumes."""
