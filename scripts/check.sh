@@ -14,6 +14,7 @@ mapfile -t cpp < <(git ls-files '*.h' '*.cpp')
 mapfile -t shell < <(git ls-files '*.sh' .ci/run)
 
 check layers "$bin/python" scripts/check_layers.py
+check pages "$bin/python" scripts/check_pages.py
 check type-names "$bin/python" scripts/check_type_names.py
 check option-names "$bin/python" scripts/check_option_names.py
 check sizes "$bin/python" scripts/check_sizes.py

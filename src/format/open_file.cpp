@@ -35,24 +35,49 @@ Error not_ours(std::span<const std::byte> head, const std::string& path) {
   return std::move(error.with_hint(found.hint));
 }
 
-Result<std::shared_ptr<FormatReader>> open_bytes(std::shared_ptr<RandomAccessFile> file, const std::string& path) {
+using Opened = Result<std::shared_ptr<FormatReader>>;
+using File = std::shared_ptr<RandomAccessFile>;
+
+/// A format of one file: its first bytes say that it is.
+struct FileFormat {
+  bool (*begins)(std::span<const std::byte> head);
+  Opened (*open)(File file, const std::string& path);
+};
+
+constexpr FileFormat kFileFormats[] = {
+    {npy::is_npy, npy::open_npy},
+    {is_zip, npy::open_npz},
+    {parquet::is_parquet, parquet::open_parquet},
+    {token_files::is_megatron_index, [](File, const std::string& path) { return token_files::open_megatron(path); }},
+};
+
+/// A format whose files are a directory.
+struct DirectoryFormat {
+  bool (*is)(const std::string& path);
+  Opened (*open)(const std::string& path);
+};
+
+constexpr DirectoryFormat kDirectoryFormats[] = {
+    {npy::is_cache_folder, npy::open_cache_folder},
+    {zarr::is_store, zarr::open_store},
+};
+
+Opened open_bytes(File file, const std::string& path) {
   if (file->size() == 0)
     return Error(ErrorCode::kCorruptData, "the file is empty").with_hint("Its copy or its writer failed?");
-  HEADRACE_ASSIGN(const bool is_hdf5, hdf5::is_hdf5(*file));
+  HEADRACE_ASSIGN(const bool is_hdf5, hdf5::is_hdf5(*file));  // its bytes may begin behind a block of the user's
   if (is_hdf5) return hdf5::open_hdf5(std::move(file), path);
   std::vector<std::byte> head(static_cast<std::size_t>(std::min(kHeadBytes, file->size())));
   HEADRACE_TRY(file->read_at(0, head));
-  if (npy::is_npy(head)) return npy::open_npy(std::move(file), path);
-  if (is_zip(head)) return npy::open_npz(std::move(file), path);
-  if (parquet::is_parquet(head)) return parquet::open_parquet(std::move(file), path);
-  if (token_files::is_megatron_index(head)) return token_files::open_megatron(path);
+  for (const FileFormat& format : kFileFormats)
+    if (format.begins(head)) return format.open(std::move(file), path);
   return not_ours(head, path);
 }
 
 }  // namespace
 
 bool is_readable_directory(const std::string& path) {
-  return npy::is_cache_folder(path) || zarr::is_store(path);
+  return std::ranges::any_of(kDirectoryFormats, [&](const DirectoryFormat& format) { return format.is(path); });
 }
 
 std::string unread_directory(const std::string& path) {
@@ -60,14 +85,13 @@ std::string unread_directory(const std::string& path) {
 }
 
 Result<std::shared_ptr<FormatReader>> open_file(const std::string& path) {
-  if (npy::is_cache_folder(path)) {
-    if (!token_files::is_token_folder(path)) return npy::open_cache_folder(path);
+  if (npy::is_cache_folder(path) && token_files::is_token_folder(path))
     return Error(ErrorCode::kUnsupported, "this is a folder of tokens")
         .with_file(path)
         .with_stage("open")
         .with_hint("hr.open_tokens (C++: headrace::open_tokens) takes it.");
-  }
-  if (zarr::is_store(path)) return zarr::open_store(path);
+  for (const DirectoryFormat& format : kDirectoryFormats)
+    if (format.is(path)) return format.open(path);
   auto file = FileSystem::of(path).open(path);
   if (!file.ok()) return std::move(file.error().with_file(path).with_stage("open"));
   auto reader = open_bytes(std::move(*file), path);

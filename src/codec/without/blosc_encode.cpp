@@ -1,4 +1,4 @@
-// In place of codec/blosc/ in a build without its library (HEADRACE_WITH_BLOSC=OFF).
+// In place of codec/compression/blosc_encode.cpp in a build without its library (HEADRACE_WITH_BLOSC=OFF).
 #include "codec/chunk_encoder.h"
 
 namespace headrace {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "dataset/dataset_contents.h"
 #include "loader/engine/access.h"
 #include "loader/options/loader_settings.h"
 #include "loader/plan/plan_for.h"

@@ -12,7 +12,7 @@ namespace headrace {
 namespace {
 
 constexpr double kSeconds = 60;  // for all rounds, where the options do not say
-constexpr double kLeastSeconds = 0.2;
+constexpr double kLeastPassSeconds = 0.2;
 
 /// What is measured in each round.
 struct Entry {
@@ -59,7 +59,7 @@ ToolResult bench(const RunConfig& run, const BenchOptions& options, const BenchS
       const Entry& entry = entries[i];
       const double left = seconds - static_cast<double>(now_ns() - start) * 1e-9;
       BenchOptions one = options;
-      one.max_seconds = std::max(left / static_cast<double>(turns - turn), kLeastSeconds);
+      one.max_seconds = std::max(left / static_cast<double>(turns - turn), kLeastPassSeconds);
       Loader loader(*entry.dataset, entry.options);
       if (round == 0) {
         contestants.push_back(bench_contestant(loader, entry.split));
