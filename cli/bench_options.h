@@ -26,11 +26,12 @@ struct BenchArguments {
   /// Check what contradicts itself, and fill in what --quick, --compare and --train-files stand for.
   /// Throws Error(kInvalidArgument).
   void settle();
-  /// True if contestants are asked for that run in Python.
+  /// Return true if contestants are asked for that run in Python.
   [[nodiscard]] bool needs_python() const { return compare || !against.empty(); }
-  /// True if more than one thing is measured.
+  /// Return true if more than one thing is measured.
   [[nodiscard]] bool is_series() const { return !batch_sizes.empty() || !val_files.empty() || rounds > 1; }
-  /// All of it as JSON, for the Python package: the run as the text of a run file, the rest under the options' names.
+  /// Return all of it as JSON, for the Python package: the run as the text of a run file, the rest under the options'
+  /// names.
   [[nodiscard]] std::string description() const;
 };
 

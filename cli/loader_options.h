@@ -26,11 +26,11 @@ struct LoaderArguments {
   bool exact = false;
 
   void add_to(CLI::App& app);
-  /// Errors (thrown): as of the run file; contradictions.
+  /// Throws what the run file's reading throws, and contradictions.
   [[nodiscard]] RunConfig config() const;
 
  private:
-  /// The tree with the arrays that were named here.
+  /// Return the tree with the arrays that were named here.
   [[nodiscard]] DataTree with_choices(const DataNode& data) const;
 };
 

@@ -15,12 +15,12 @@ void say(const std::string& text);
 /// Let 0, 1 and 2 be taken, so that no file that is opened becomes what results are written to.
 void keep_standard_descriptors();
 
-/// True if stderr is a terminal.
+/// Return true if stderr is a terminal.
 bool stderr_is_terminal();
-/// True if colour is wanted on stderr: a terminal, NO_COLOR unset or empty, TERM not "dumb".
+/// Return true if colour is wanted on stderr: a terminal, NO_COLOR unset or empty, TERM not "dumb".
 bool stderr_has_colour();
 
-/// From now on Ctrl-C (and SIGTERM) sets a flag instead of ending the process; a second one ends it.
+/// Let Ctrl-C (and SIGTERM) set a flag instead of ending the process; a second one ends it.
 void catch_interrupts();
 bool interrupted();
 

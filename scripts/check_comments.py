@@ -1,4 +1,7 @@
-"""Fails on comments and docstrings that are hard to read: a sentence that begins with "Of", a "who" that is no person.
+"""Fails on comments and docstrings that are hard to read.
+
+It names a sentence that begins with "Of", a "who" that is no person, and in headers a function whose comment does not
+begin with a verb: a comment of a function says what it does.
 
 usage: check_comments.py [ROOT]
 
@@ -26,7 +29,26 @@ CPP_TOKEN = re.compile(
     re.DOTALL,
 )
 BEGINS_WITH_OF = re.compile(r'^(//[/!]?<?|/\*+<?|#:?|[rR]?"""|[rR]?["\'])\s*Of\s')
-NO_PERSON = re.compile(r"\b(who|whoever|nobody|somebody|anybody)\b", re.IGNORECASE)
+NO_PERSON = re.compile(r"\b(who|whom|whoever|nobody|somebody|anybody)\b", re.IGNORECASE)
+#: What comments of functions begin with. A verb that is missing is added here.
+VERBS = " ".join(
+    [
+        "Add Declare Number Allocate Allow Append Apply Ask Assemble Be Become Begin Bring Call Change Charge Check Choose Claim",
+        "Classify Close Compare Compile Complete Compress Compute Convert Copy Count Create Cut Decide Decode",
+        "Decompress Delete Deliver Describe Divide Do Draw Encode End Fill Find Finish Fold Forget Free Gather Give Go",
+        "Grant Hand Have Hold Index Iterate Join Keep Leave Let Limit List Load Locate Look Make Map Measure Merge",
+        "Multiply Name Note Open Order Parse Pass Permute Place Plan Print Publish Put Queue Read Recommend Refuse",
+        "Remove Repeat Replace Replan Reserve Resolve Return Reverse Run Save Say Serve Set Settle Sort Split Start",
+        "Stop Take Tell Throw Tokenise Transform Turn Value Visit Wait Wake Walk Work Write",
+    ]
+).split()
+#: A comment that adds only this to the function's name.
+WITHOUT_VERB = re.compile(r"\\(param|return)\b|Errors:|Throws\b|As ")
+TESTS_ONLY = re.compile(r"(^|/)testing/|_testing\.h$")
+DOC_LINE = re.compile(r"\s*///(?!<)\s?(.*)")
+NO_FUNCTION = re.compile(
+    r"\s*(struct|class|enum|union|using|typedef|friend class|template<>|(static |inline )*constexpr [^(]*=)\b"
+)
 
 
 def cpp_comments(text: str) -> Iterator[tuple[int, str]]:
@@ -46,6 +68,24 @@ def python_comments(text: str) -> Iterator[tuple[int, str]]:
             yield node.lineno, ast.get_source_segment(text, node) or ""
 
 
+def function_comments(text: str) -> Iterator[tuple[int, str]]:
+    """The line number and the first line of each /// comment that is a function's."""
+    lines = text.split("\n")
+    first = None
+    for number, line in enumerate(lines, start=1):
+        if DOC_LINE.match(line):
+            first = first or number
+            continue
+        if re.match(r"\s*(template\b|requires\b)", line) and line.rstrip().endswith(">"):
+            continue
+        declared = " ".join(part.strip() for part in lines[number - 1 : number + 3])
+        head = re.split(r"[;{]", declared)[0]
+        is_function = re.search(r"\w\s*\(", head) and "=" not in head.split("(")[0] and not NO_FUNCTION.match(line)
+        if first and is_function and not line.lstrip().startswith("std::function<"):
+            yield first, DOC_LINE.match(lines[first - 1])[1]  # type: ignore[index]
+        first = None
+
+
 def problems(path: Path) -> list[tuple[int, str]]:
     """The line number and the reason for every comment of the file that is to be rewritten, in order."""
     text = path.read_text(encoding="utf-8")
@@ -57,6 +97,11 @@ def problems(path: Path) -> list[tuple[int, str]]:
             found += [
                 (number, f'"{word}" in a comment: name the thread, caller or file') for word in NO_PERSON.findall(line)
             ]
+    if path.suffix == ".h" and not TESTS_ONLY.search(str(path)):
+        for number, first_line in function_comments(text):
+            verb = re.match(r"\w+", first_line)
+            if not WITHOUT_VERB.match(first_line) and (verb is None or verb[0] not in VERBS):
+                found.append((number, f'a function\'s comment begins with "{first_line[:30]}": begin with a verb'))
     return sorted(found)
 
 

@@ -21,15 +21,15 @@ struct DemoArgs {
   bool quiet = false;  ///< no progress line
 };
 
-/// Declares --out, --kind, --jets, --files, --chunk-rows, --seed, --classes, --adjacency-layout, --storage, --threads,
+/// Declare --out, --kind, --jets, --files, --chunk-rows, --seed, --classes, --adjacency-layout, --storage, --threads,
 /// --json and --quiet on a (sub)command; the parsed values land in `args`, which must outlive the parsing.
 void add_demo_options(CLI::App& app, DemoArgs& args);
 
-/// Writes the files with a progress line on stderr (terminals only), without printing the summary.
+/// Write the files with a progress line on stderr (terminals only), without printing the summary.
 Result<WriteSummary> write_demo(const DemoArgs& args);
 
-/// write_demo(), then the summary on stdout or the error on stderr. Returns the exit status of the command line:
-/// 0 good, 2 usage, 4 out of resources (disk, permission, memory), 130 interrupted.
+/// Run write_demo(), then print the summary on stdout or the error on stderr. Return the exit status of the command
+/// line: 0 good, 2 usage, 4 out of resources (disk, permission, memory), 130 interrupted.
 int run_demo(const DemoArgs& args);
 
 }  // namespace headrace::demo

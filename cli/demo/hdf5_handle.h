@@ -22,7 +22,7 @@ class Handle {
 
   [[nodiscard]] bool valid() const { return id_ >= 0; }
   [[nodiscard]] hid_t get() const { return id_; }
-  /// False where closing failed, for a file also where its last bytes could not be written.
+  /// Close the handle; false where closing failed, for a file also where its last bytes could not be written.
   bool close() { return id_ < 0 || Close(std::exchange(id_, H5I_INVALID_HID)) >= 0; }
 
  private:

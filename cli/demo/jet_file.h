@@ -27,10 +27,10 @@ class JetFile {
   JetFile& operator=(JetFile&&) noexcept;
   ~JetFile();
 
-  /// The chunks that start at `first_row` (a multiple of the chunk rows); `rows` of them are inside the arrays.
+  /// Write the chunks that start at `first_row` (a multiple of the chunk rows); `rows` of them are inside the arrays.
   Status write(std::uint64_t first_row, std::uint64_t rows, const EncodedBlock& block);
 
-  /// Closes, renames, and returns the size of the file in bytes.
+  /// Close, renames, and returns the size of the file in bytes.
   Result<std::uint64_t> finish();
 
  private:

@@ -42,13 +42,13 @@ struct Jet {
   std::array<Particle, kMaxParticles> particle;  ///< by falling pt; only the first `particles` mean anything
 };
 
-/// The jet of this seed and index. Threads: any.
+/// Return the jet of this seed and index. Threads: any.
 void make_jet(std::uint64_t seed, std::uint64_t index, Jet& jet);
 
-/// One row of `feature_matrix`: (128, 16) floats, zeros where there is no particle.
+/// Write one row of `feature_matrix`: (128, 16) floats, zeros where there is no particle.
 void write_features(const Jet& jet, std::span<float, kMaxParticles * kFeatures> row);
 
-/// One row of `adjacency_matrix`: the distance delta R_ij of every pair.
+/// Write one row of `adjacency_matrix`: the distance delta R_ij of every pair.
 void write_pairs(const Jet& jet, PairLayout layout, std::span<float, kPairs> row);
 
 }  // namespace headrace::demo

@@ -23,11 +23,11 @@ struct Storage {
   friend bool operator==(const Storage&, const Storage&) = default;
 };
 
-/// "gzip-4", "gzip-4+shuffle", "lzf", "lzf+shuffle", "blosc-zstd" (level 5, shuffled), "none", "contiguous".
+/// Return "gzip-4", "gzip-4+shuffle", "lzf", "lzf+shuffle", "blosc-zstd" (level 5, shuffled), "none", "contiguous".
 Result<Storage> parse_storage(std::string_view text);
 std::string to_string(const Storage& storage);
 
-/// "triu_max" or "triu_n".
+/// Return "triu_max" or "triu_n".
 Result<PairLayout> parse_pair_layout(std::string_view text);
 std::string_view to_string(PairLayout layout);
 
@@ -52,7 +52,7 @@ struct JetOptions {
   std::function<bool(const WriteProgress&)> progress;
 };
 
-/// kInvalidArgument with the option's name where something is out of range.
+/// Return kInvalidArgument with the option's name where something is out of range.
 Status check(const JetOptions& options);
 
 struct WriteSummary {
@@ -74,12 +74,12 @@ struct FileRows {
 };
 FileRows file_rows(const JetOptions& options, std::uint32_t index);
 
-/// Rows of a chunk in a file of that many rows: libhdf5 wants no chunk larger than its array.
+/// Return the rows of a chunk in a file of that many rows: libhdf5 wants no chunk larger than its array.
 inline std::uint64_t chunk_rows_of(const JetOptions& options, std::uint64_t rows) {
   return rows < options.chunk_rows ? rows : options.chunk_rows;
 }
 
-/// The class of a jet: `classes` equal runs over all files, as real files hold one or a few classes each.
+/// Return the class of a jet: `classes` equal runs over all files, as real files hold one or a few classes each.
 inline std::int64_t label_of(const JetOptions& options, std::uint64_t jet) {
   return static_cast<std::int64_t>(jet * options.classes / options.num_jets);
 }

@@ -22,10 +22,10 @@ struct Marker {
   std::vector<MarkedFile> files;
 };
 
-/// Everything that decides the bytes of the files, as JSON text.
+/// Return everything that decides the bytes of the files, as JSON text.
 std::string options_text(const JetOptions& options);
 
-/// The marker of a directory; one without files where there is none or it cannot be understood.
+/// Read the marker of a directory; one without files where there is none or it cannot be understood.
 Marker read_marker(const std::string& directory);
 
 /// Errors: kWriteFailed, kPermission.

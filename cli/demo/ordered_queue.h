@@ -17,7 +17,7 @@ class OrderedQueue {
  public:
   explicit OrderedQueue(std::size_t limit_bytes) : limit_bytes_(limit_bytes) {}
 
-  /// Blocks while the queue is full. False after close(): the item is dropped.
+  /// Put an item; blocks while the queue is full. False after close(): the item is dropped.
   bool push(std::uint64_t sequence, std::size_t bytes, T item) {
     std::unique_lock lock(mutex_);
     room_.wait(lock, [&] { return closed_ || sequence == next_ || held_bytes_ + bytes <= limit_bytes_; });
@@ -28,7 +28,7 @@ class OrderedQueue {
     return true;
   }
 
-  /// Blocks until the next item in order is there. False after close().
+  /// Take the next item; blocks until the next item in order is there. False after close().
   bool pop(T& item) {
     std::unique_lock lock(mutex_);
     ready_.wait(lock, [&] { return closed_ || (!items_.empty() && items_.begin()->first == next_); });
@@ -41,7 +41,7 @@ class OrderedQueue {
     return true;
   }
 
-  /// Lets every waiting thread go.
+  /// Let every waiting thread go.
   void close() {
     const std::lock_guard lock(mutex_);
     closed_ = true;

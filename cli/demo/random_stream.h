@@ -10,7 +10,7 @@ class RandomStream {
   RandomStream(std::uint64_t seed, std::uint64_t index) : state_(mix(mix(seed + kStep) ^ (index * kStep))) {}
 
   std::uint64_t next() { return mix(state_ += kStep); }
-  /// Uniform in [0, 1) with 53 random bits.
+  /// Return a number that is uniform in [0, 1) with 53 random bits.
   double uniform() { return static_cast<double>(next() >> 11) * 0x1.0p-53; }
 
  private:

@@ -7,7 +7,7 @@
 
 namespace headrace::demo {
 
-/// "`doing` failed: No space left on device", with the code and the hint that belong to this errno.
+/// Return "`doing` failed: No space left on device", with the code and the hint that belong to this errno.
 Error write_error(const std::string& file, const char* doing, int number);
 
 }  // namespace headrace::demo

@@ -6,7 +6,7 @@
 
 namespace headrace::demo {
 
-/// Writes `out_dir`/train_00.h5 … with `feature_matrix` (N, 128, 16) f4, `adjacency_matrix` (N, 8128) f4 and `labels`
+/// Write `out_dir`/train_00.h5 … with `feature_matrix` (N, 128, 16) f4, `adjacency_matrix` (N, 8128) f4 and `labels`
 /// (N,) i8. Equal options give equal bytes for any number of threads. Files that this wrote before are reused when the
 /// options are equal and replaced when they are not; other files are never overwritten.
 /// Blocks until done. Threads: libhdf5 is used by the calling thread only.

@@ -198,7 +198,7 @@ class Dataset {
   [[nodiscard]] std::string describe() const;
   /// Close the files. Idempotent. Later reads throw kClosed; loaders made from this data set can still be used.
   void close();
-  /// True if it was closed.
+  /// Return true if it was closed.
   [[nodiscard]] bool closed() const;
 
  private:

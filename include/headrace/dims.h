@@ -25,7 +25,7 @@ class Dims {
   [[nodiscard]] const std::vector<std::uint64_t>& extents() const { return extents_; }
   /// Return the number of ragged extents: 0 for dense fields.
   [[nodiscard]] std::size_t levels() const { return levels_; }
-  /// True if any extent is ragged.
+  /// Return true if any extent is ragged.
   [[nodiscard]] bool is_ragged() const { return levels_ > 0; }
   /// Return the shape of a row.
   [[nodiscard]] std::vector<std::uint64_t> row_shape() const;

@@ -95,7 +95,7 @@ struct ResumeOptions {
 class Loader {
  public:
   struct Impl;
-  /// Resolves every automatic setting. Starts no thread and reads no data, but the label of a Balanced sampler.
+  /// Resolve every automatic setting. Starts no thread and reads no data, but the label of a Balanced sampler.
   /// `go_on` may be empty. If reading takes long, it is called by this thread about twenty times a second; when it
   /// returns false, reading ends and kCancelled is thrown.
   /// Errors: kInvalidArgument; kOutOfBudget, with the smallest budget that would be enough; kCancelled.
@@ -249,9 +249,9 @@ class Loader {
   /// another thread is in ends with kClosed. If it is in your own function then (`go_on`, `progress`), close() does not
   /// wait for that: the memory is freed when the call ends.
   void close();
-  /// True if it was closed.
+  /// Return true if it was closed.
   [[nodiscard]] bool closed() const;
-  /// True while the memory of its plan is its own: not before the first epoch, and not while others have it.
+  /// Return true while the memory of its plan is its own: not before the first epoch, and not while others have it.
   [[nodiscard]] bool holds_memory() const;
 
   /// Iterator for `for (const Batch& batch : loader)`: one epoch per loop.

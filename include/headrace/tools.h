@@ -187,7 +187,7 @@ struct CheckMemoryOptions {
 /// would be killed (above 90 %) or cannot be made at all. Reads metadata only. `loader.memory` is judged as if the
 /// process were allowed that much. Transforms of the data set count: it is the samples that they make which are held.
 ToolResult check_memory(const Dataset& dataset, const LoaderOptions& loader, const CheckMemoryOptions& options = {});
-/// The same for the data of a run.
+/// Check the same for the data of a run.
 ToolResult check_memory(const RunConfig& run, const CheckMemoryOptions& options = {});
 
 /// Options of advise().

@@ -35,8 +35,8 @@ class BatchExporter {
     if (fields.size() != columns_.size()) set_fields(fields);
   }
 
-  /// A dict in field order, or a tuple. Behind a ragged field "x" comes "x.offsets", int64: where each sample's rows
-  /// begin in it, and at last how many there are; not where samples are filled up to one length.
+  /// Return a dict in field order, or a tuple. Behind a ragged field "x" comes "x.offsets", int64: where each sample's
+  /// rows begin in it, and at last how many there are; not where samples are filled up to one length.
   [[nodiscard]] nb::object operator()(const Batch& batch) const;
 
  private:

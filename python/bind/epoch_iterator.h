@@ -18,12 +18,13 @@ class EpochIterator {
   EpochIterator(std::shared_ptr<LoaderHandle> handle, Loader::Epoch epoch, bool ahead)
       : handle_(std::move(handle)), epoch_(std::move(epoch)), ahead_(ahead) {}
 
-  /// The next batch. A batch that is ready comes without giving up the GIL. Throws nb::stop_iteration after the last.
+  /// Return the next batch. A batch that is ready comes without giving up the GIL. Throws nb::stop_iteration after the
+  /// last.
   nb::object next();
   /// Throws kClosed if the epoch was ended by a newer one.
   void check_current();
   [[nodiscard]] std::uint64_t number() const { return epoch_.number(); }
-  /// Where the loader is once the program has what the last next() gave; nullopt if that failed.
+  /// Return where the loader is once the program has what the last next() gave; nullopt if that failed.
   [[nodiscard]] std::optional<Loader::Place> taken() const { return epoch_.taken(); }
 
  private:

@@ -44,11 +44,11 @@ class LoaderHandle : public std::enable_shared_from_this<LoaderHandle> {
   /// runs inside such a call, on this thread or another, that call closes the loader, as soon as the function returns.
   /// Does nothing in a forked child.
   void close();
-  /// True once close() was called.
+  /// Return true once close() was called.
   [[nodiscard]] bool closing() const { return closing_; }
-  /// True if the calling thread is in the middle of a call of this loader, and calls from there.
+  /// Return true if the calling thread is in the middle of a call of this loader, and calls from there.
   [[nodiscard]] bool is_mine() const { return turn_.is_mine(); }
-  /// Was it made in the process that forked this one? Its threads and locks are then out of order.
+  /// Return true if it was made in the process that forked this one: its threads and locks are then out of order.
   [[nodiscard]] bool forked() const;
   /// Throws kForked if forked().
   void check_process() const;

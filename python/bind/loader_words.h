@@ -11,7 +11,7 @@ namespace nb = nanobind;
 
 /// Take names and values; None is not given. Nothing is checked against each other. Throws Error(kInvalidArgument).
 LoaderSettings words_to_settings(const nb::dict& words);
-/// The same, settled. \param sampler  What has no word of its own; may be null.
+/// Read the same, settled. \param sampler  What has no word of its own; may be null.
 LoaderSettings to_settings(const nb::dict& words, const Order* sampler = nullptr);
 /// Return all of them as they were understood and settled, None where one has no value.
 nb::dict settled_words(const nb::dict& words, const Order* sampler);

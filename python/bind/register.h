@@ -7,11 +7,11 @@ namespace headrace::python {
 
 namespace nb = nanobind;
 
-/// headrace::Error becomes headrace.errors.Error.
+/// Let headrace::Error become headrace.errors.Error.
 void register_error(nb::module_& m);
-/// Sizes as text and the process's memory limit.
+/// Add sizes as text and the process's memory limit.
 void register_base(nb::module_& m);
-/// Memory of a batch as seen through Python's buffer protocol.
+/// Add memory of a batch as seen through Python's buffer protocol.
 void register_delivery(nb::module_& m);
 void register_dataset(nb::module_& m);
 void register_volumes(nb::module_& m);
@@ -21,7 +21,7 @@ void register_corpus(nb::module_& m);
 void register_report(nb::module_& m);
 void register_loader(nb::module_& m);
 void register_tools(nb::module_& m);
-/// Totals of groups of rows.
+/// Add totals of groups of rows.
 void register_groups(nb::module_& m);
 
 }  // namespace headrace::python

@@ -17,7 +17,7 @@ inline nanobind::str to_python(std::string_view text) {
   return nanobind::steal<nanobind::str>(object);
 }
 
-/// Text as to_python() gives it. Raises UnicodeEncodeError for surrogates that are no escapes.
+/// Return text as to_python() gives it. Raises UnicodeEncodeError for surrogates that are no escapes.
 inline std::string from_python(const nanobind::str& text) {
   PyObject* object = PyUnicode_AsEncodedString(text.ptr(), "utf-8", "surrogateescape");
   if (object == nullptr) throw nanobind::python_error();
@@ -25,7 +25,7 @@ inline std::string from_python(const nanobind::str& text) {
   return {bytes.c_str(), bytes.size()};
 }
 
-/// File names as os.fsencode gives them.
+/// Return file names as os.fsencode gives them.
 inline std::string from_python(const nanobind::bytes& name) {
   return {name.c_str(), name.size()};
 }

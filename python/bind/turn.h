@@ -20,7 +20,7 @@ constexpr std::chrono::milliseconds kSlice{100};
 /// Whose turn it is. Threads: any.
 class TurnState {
  public:
-  /// True if the calling thread has the turn: it is in the middle of a call, and called from there.
+  /// Return true if the calling thread has the turn: it is in the middle of a call, and called from there.
   [[nodiscard]] bool is_mine() const { return owner_ == std::this_thread::get_id(); }
 
  private:
@@ -38,7 +38,7 @@ class Turn {
  public:
   /// \param call  For messages: "preload()".
   Turn(LoaderHandle& handle, const char* call);
-  /// Closes the loader if that was asked for meanwhile.
+  /// Close the loader if that was asked for meanwhile.
   ~Turn();
   Turn(const Turn&) = delete;
   Turn& operator=(const Turn&) = delete;

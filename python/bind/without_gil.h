@@ -47,7 +47,7 @@ class WithGil {
   PyGILState_STATE state_;
 };
 
-/// What `work` returns, which is called without the GIL. Handles hold Python objects: they are made with it.
+/// Return what `work` returns, which is called without the GIL. Handles hold Python objects: they are made with it.
 template <class Work>
 auto without_gil(Work&& work) {
   const WithoutGil nogil;

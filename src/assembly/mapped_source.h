@@ -47,11 +47,11 @@ class SampleMaker {
   virtual ~SampleMaker() = default;
   /// Return text that differs for makers that make other samples of equal rows.
   [[nodiscard]] virtual std::string identity() const = 0;
-  /// True if no sample has rows of several files.
+  /// Return true if no sample has rows of several files.
   [[nodiscard]] virtual bool follows_files() const = 0;
-  /// True if a row may be in several samples, which then follow each other.
+  /// Return true if a row may be in several samples, which then follow each other.
   [[nodiscard]] virtual bool overlaps() const = 0;
-  /// True if make() also takes the rows of several data sets, one after the other.
+  /// Return true if make() also takes the rows of several data sets, one after the other.
   [[nodiscard]] virtual bool joins() const { return true; }
   /// Return the same with another choice of columns in the table beside the rows. \param side  Null: with none of it.
   /// \return  Null where there is no such table.
@@ -111,7 +111,7 @@ Result<std::shared_ptr<MappedSource>> make_mapped_source(std::shared_ptr<const S
 /// the lengths of all samples once.
 [[nodiscard]] std::uint64_t largest_run_bytes(const MappedSource& mapped, std::uint64_t samples);
 
-/// True if cells of an array have anything to decode, without which they are not kept.
+/// Return true if cells of an array have anything to decode, without which they are not kept.
 [[nodiscard]] inline bool cells_are_decoded(const CellGrid& grid, const ArrayReader& array) {
   return grid.cells != CellGrid::Cells::kPlain && is_decoded(array.info());
 }

@@ -46,7 +46,7 @@ struct SourceFile {
 std::vector<OutsideFile> other_files(const SourceFile& file);
 
 struct Source;
-/// True if there is anything to decode in any array of the source.
+/// Return true if there is anything to decode in any array of the source.
 bool is_decoded(const Source& source);
 
 /// Data sets whose files are one source's, and how often each is to be drawn.

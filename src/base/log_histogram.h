@@ -34,13 +34,13 @@ class LogHistogram {
   static constexpr unsigned kFineBits = 3, kFine = 1 << kFineBits;
   static constexpr std::size_t kBuckets = (64 - kFineBits + 1) * kFine;
 
-  /// Values below eight have buckets of their own.
+  /// Return the bucket of a value: values below eight have buckets of their own.
   static std::size_t bucket_of(std::uint64_t value) {
     if (value < kFine) return value;
     const auto shift = static_cast<unsigned>(std::bit_width(value)) - kFineBits - 1;
     return (shift + 1) * kFine + static_cast<std::size_t>((value >> shift) - kFine);
   }
-  /// The largest value of a bucket.
+  /// Return the largest value of a bucket.
   static std::uint64_t end_of(std::size_t bucket) {
     if (bucket < kFine) return bucket;
     const std::size_t shift = bucket / kFine - 1;

@@ -44,9 +44,9 @@ class PackedReader {
   explicit PackedReader(std::string_view bytes) : left_(bytes) {}
 
   [[nodiscard]] bool ok() const { return ok_; }
-  /// True if all was read and nothing is left.
+  /// Return true if all was read and nothing is left.
   [[nodiscard]] bool complete() const { return ok_ && left_.empty(); }
-  /// From now on ok() is false.
+  /// Let ok() be false from now on.
   void fail() {
     ok_ = false;
     left_ = {};
@@ -64,7 +64,7 @@ class PackedReader {
     fail();
     return 0;
   }
-  /// A number of at most `most`.
+  /// Read a number of at most `most`.
   std::uint64_t number_up_to(std::uint64_t most) {
     const std::uint64_t value = number();
     if (value <= most) return value;
@@ -76,14 +76,14 @@ class PackedReader {
     return static_cast<std::int64_t>(value >> 1 ^ (~(value & 1) + 1));
   }
   bool flag() { return number_up_to(1) == 1; }
-  /// How many items follow, each of a byte at least: never more than there are bytes.
+  /// Read how many items follow, each of a byte at least: never more than there are bytes.
   std::size_t count() {
     const std::uint64_t value = number();
     if (value <= left_.size()) return static_cast<std::size_t>(value);
     fail();
     return 0;
   }
-  /// Valid as long as the bytes that are read.
+  /// Read a text, which is valid as long as the bytes that are read.
   std::string_view text() {
     const std::size_t size = count();
     const std::string_view value = left_.substr(0, size);

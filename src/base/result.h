@@ -24,7 +24,7 @@ class [[nodiscard]] Result {
   [[nodiscard]] Error& error() { return *std::get_if<1>(&state_); }
   [[nodiscard]] const Error& error() const { return *std::get_if<1>(&state_); }
 
-  /// The value, or throw the Error.
+  /// Return the value, or throw the Error.
   T value() && {
     if (!ok()) throw error();
     return std::move(**this);

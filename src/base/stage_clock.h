@@ -22,7 +22,7 @@ enum class Stage : std::uint8_t {
   kWaitWork,  ///< A decode thread has nothing that it may claim: the consumer or the memory is the limit.
 };
 inline constexpr std::size_t kStageCount = 5;
-/// "read", "wait for work", …
+/// Return "read", "wait for work", …
 std::string_view to_string(Stage stage);
 
 struct StageTotals {
@@ -60,7 +60,7 @@ class StageBoard {
   StageBoard(const StageBoard&) = delete;
   StageBoard& operator=(const StageBoard&) = delete;
 
-  /// A clock for the calling thread, or for a thread about to start.
+  /// Make a clock for the calling thread, or for a thread about to start.
   StageClock& add_thread();
 
   [[nodiscard]] StageTable totals() const;

@@ -36,15 +36,16 @@ class BlockStates {
   bool wait(std::uint64_t block, std::chrono::nanoseconds limit);
   /// \return True for the block that makes them all ready, once among all processes.
   bool publish(std::uint64_t block);
-  /// What was claimed with kVerify is good. \return False for the last block: it is still the caller's, which fills it
-  /// again, so that some publish() is the last.
+  /// Note that what was claimed with kVerify is good. \return False for the last block: it is still the caller's, which
+  /// fills it again, so that some publish() is the last.
   bool verified(std::uint64_t block);
   void abandon(std::uint64_t block);
 
   [[nodiscard]] bool complete() const;
   [[nodiscard]] std::uint64_t ready_blocks() const;
 
-  /// One process does what comes after the last block: true for the one that may, until finished() or gave_up().
+  /// Claim what comes after the last block, which one process does: true for the one that may, until finished() or
+  /// gave_up().
   bool claim_finish();
   [[nodiscard]] bool is_finished() const;
   void finished();

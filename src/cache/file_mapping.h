@@ -16,7 +16,7 @@ namespace headrace {
 class FileMapping {
  public:
   FileMapping() = default;
-  /// The first `size_bytes`, more than 0. Errors: kOutOfBudget: no address space; kReadFailed.
+  /// Map the first `size_bytes`, more than 0. Errors: kOutOfBudget: no address space; kReadFailed.
   static Result<FileMapping> map(int fd, std::uint64_t size_bytes, bool writable);
   FileMapping(FileMapping&& other) noexcept { swap(other); }
   FileMapping& operator=(FileMapping&& other) noexcept {

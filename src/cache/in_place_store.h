@@ -34,7 +34,7 @@ class InPlaceStore : public RowStore {
  protected:
   /// \param words  The states' memory, of BlockStates::bytes_for(); it outlives the store.
   InPlaceStore(RowLayout layout, std::byte* words) : layout_(std::move(layout)), states_(words, layout_.num_blocks()) {}
-  /// look_up(), where there is always room.
+  /// Claim a block as look_up() does, where there is always room.
   Lookup claim(std::uint64_t block) {
     const BlockStates::Claim claim = states_.claim(block);
     return claim == BlockStates::Claim::kReady  ? Lookup::kReady

@@ -11,7 +11,7 @@ namespace headrace {
 class MappedRows {
  public:
   MappedRows() = default;
-  /// What the page cache can hold is decided here, for all fields together.
+  /// Decide what the page cache can hold, here, for all fields together.
   explicit MappedRows(const RowLayout& layout);
   /// Map the file of the next field, rows after a header. Errors: of FileMapping::map().
   Status add(int fd, std::uint64_t header_bytes, const RowLayout& layout);

@@ -7,7 +7,7 @@
 
 namespace headrace {
 
-/// FNV-1a, and a mixing of its bits (the end of SplitMix64).
+/// Return FNV-1a, and a mixing of its bits (the end of SplitMix64).
 constexpr std::uint64_t name_hash(std::string_view text) {
   std::uint64_t hash = 0xCBF29CE484222325u;
   for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001B3u;

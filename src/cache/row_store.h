@@ -38,18 +38,18 @@ class RowStore {
   RowStore(const RowStore&) = delete;
   RowStore& operator=(const RowStore&) = delete;
 
-  /// Pages of this process, touched as they are filled. Errors: kOutOfBudget.
+  /// Make a store in pages of this process, touched as they are filled. Errors: kOutOfBudget.
   static Result<std::shared_ptr<RowStore>> in_memory(RowLayout layout);
   /// Return the bytes of pages that in_memory(), or the processes of a host together, take for so many rows.
   static std::uint64_t pages_for(std::uint64_t rows, std::span<const StoredColumn> fields, std::uint64_t num_blocks);
 
   [[nodiscard]] virtual const RowLayout& layout() const = 0;
-  /// Row 0 of a field. Rows of blocks that are not ready may hold anything.
+  /// Return the row 0 of a field. Rows of blocks that are not ready may hold anything.
   [[nodiscard]] virtual const std::byte* field(std::size_t field) const = 0;
-  /// Can rows be read from anywhere, at the speed of memory? Not where the page cache cannot hold the files: their rows
-  /// are best read a block at a time, after will_need().
+  /// Return whether rows can be read from anywhere, at the speed of memory. Not where the page cache cannot hold the
+  /// files: their rows are best read a block at a time, after will_need().
   [[nodiscard]] virtual bool random_access() const { return true; }
-  /// Rows of a block are going to be read: start to fetch them. `rows`: within the block.
+  /// Start to fetch rows of a block that are going to be read. `rows`: within the block.
   virtual void will_need(std::uint64_t block, RowRange rows) const { (void)block, (void)rows; }
 
   enum class Lookup : std::uint8_t {
@@ -63,18 +63,18 @@ class RowStore {
   /// Wait until a busy block is not busy any more, its filler is seen to be dead, or `limit` is over. \return ready().
   virtual bool wait(std::uint64_t block, std::chrono::nanoseconds limit) = 0;
 
-  /// Where the taker of a block may write its rows of a field; null where only put() can.
+  /// Return where the taker of a block may write its rows of a field; null where only put() can.
   [[nodiscard]] virtual std::byte* writable(std::size_t field, std::uint64_t block) = 0;
   /// Write the block's rows, one pointer a field. Errors: kWriteFailed if the disk is full, and whatever else
   /// the system says; the block is to be abandoned then.
   virtual Status put(std::uint64_t block, std::span<const std::byte* const> rows) = 0;
-  /// The block's rows are all in place. \return True for the last block: complete() holds from now on, and the caller
-  /// calls finish().
+  /// Publish a block whose rows are all in place. \return True for the last block: complete() holds from now on, and
+  /// the caller calls finish().
   virtual bool publish(std::uint64_t block) = 0;
   /// Give up a block that its taker could not fill: another thread may.
   virtual void abandon(std::uint64_t block) = 0;
 
-  /// Every block is ready.
+  /// Return true if every block is ready.
   [[nodiscard]] virtual bool complete() const = 0;
   [[nodiscard]] virtual std::uint64_t ready_blocks() const = 0;
   /// Make what is complete last: files on disk get their final names. Nothing to do for memory. Idempotent.
@@ -83,10 +83,10 @@ class RowStore {
   /// Compare a ready block with its checksum where it was made by another run; costs nothing the second time.
   /// Errors: kCorruptData, once, naming file, field, block and bytes; the block counts as not ready from then on.
   virtual Status check(std::uint64_t block) = 0;
-  /// False while some ready block was never checked.
+  /// Return false while some ready block was never checked.
   [[nodiscard]] virtual bool all_checked() const = 0;
-  /// Memory that this process must pay for: everything for in_memory(), nothing for files (the page cache is the
-  /// kernel's).
+  /// Return the memory that this process must pay for: everything for in_memory(), nothing for files (the page cache is
+  /// the kernel's).
   [[nodiscard]] virtual std::uint64_t charged_bytes() const = 0;
   /// Be the one that is charged from now on, if the one that was is gone. \return True if that changed charged_bytes().
   virtual bool take_charge() { return false; }

@@ -100,30 +100,31 @@ struct ArrayInfo {
   std::optional<Voxel> voxel;         ///< Where that is said.
 
   [[nodiscard]] std::uint64_t rows() const { return shape.empty() ? 0 : shape[0]; }
-  /// Stored-form bytes a row after decoding (all columns).
+  /// Return the stored-form bytes a row after decoding (all columns).
   [[nodiscard]] std::uint64_t row_record_bytes() const;
-  /// The same of what is stored and decoded, at least 1 where a row has bytes: see `repeats`.
+  /// Return the same of what is stored and decoded, at least 1 where a row has bytes: see `repeats`.
   [[nodiscard]] std::uint64_t distinct_row_bytes() const {
     return repeats == 1 ? row_record_bytes() : (row_record_bytes() + repeats - 1) / repeats;
   }
-  /// Rows that must be decoded together: the chunk's rows, 1 where rows are addressable one by one.
+  /// Return the rows that must be decoded together: the chunk's rows, 1 where rows are addressable one by one.
   [[nodiscard]] std::uint64_t chunk_rows() const { return chunk_shape.empty() ? 1 : chunk_shape[0]; }
-  /// Rows that are decoded for a single one.
+  /// Return the rows that are decoded for a single one.
   [[nodiscard]] std::uint64_t rows_for_one() const { return page_rows > 0 ? page_rows : chunk_rows(); }
   /// Let the first `axes` axes be one. Errors (false): it would have more than 2^64 rows.
   bool merge_axes(std::size_t axes);
-  /// "native", "converted", the library's name, or "refused".
+  /// Return "native", "converted", the library's name, or "refused".
   [[nodiscard]] std::string read_path_name() const;
-  /// "gzip-4 + shuffle", "none", in words a user knows.
+  /// Return "gzip-4 + shuffle", "none", in words a user knows.
   [[nodiscard]] std::string codec_text() const;
 };
 
-/// True if more threads do not read the array faster, because a library does part of the work, one call at a time.
+/// Return true if more threads do not read the array faster, because a library does part of the work, one call at a
+/// time.
 [[nodiscard]] inline bool is_slow(const ArrayInfo& array) {
   return array.read_path == ReadPath::kConverted || array.read_path == ReadPath::kFallback;
 }
 
-/// True if there is anything to decode in the array.
+/// Return true if there is anything to decode in the array.
 [[nodiscard]] inline bool is_decoded(const ArrayInfo& array) {
   return !array.filters.empty() || array.read_path != ReadPath::kNative;
 }

@@ -45,13 +45,13 @@ class BlockTable {
   /// Return the rows of all files, chosen or not.
   [[nodiscard]] std::uint64_t num_stored_rows() const { return starts_.empty() ? 0 : starts_.back().first_row; }
   [[nodiscard]] std::size_t num_files() const { return files_.size(); }
-  /// Rows of a file, chosen or not.
+  /// Return the rows of a file, chosen or not.
   [[nodiscard]] std::uint64_t file_rows(std::size_t file) const { return files_[file].rows; }
   [[nodiscard]] Place place(std::uint64_t block) const;
   /// Return the block's rows as stored, numbered through all files.
   [[nodiscard]] RowRange stored_rows(std::uint64_t block) const;
   [[nodiscard]] std::uint64_t block_rows(std::uint64_t block) const;
-  /// Row of the data set with which `block` starts.
+  /// Return the row of the data set with which `block` starts.
   [[nodiscard]] std::uint64_t first_row(std::uint64_t block) const;
   /// Block that holds `row` of the data set, and the row inside it.
   struct RowPlace {
@@ -60,23 +60,24 @@ class BlockTable {
     std::uint32_t left;  ///< Rows of the block from it on, itself among them.
   };
   [[nodiscard]] RowPlace find(std::uint64_t row) const { return chosen_ ? find_chosen(row) : find_stored(row); }
-  /// Were rows chosen?
+  /// Return true if rows were chosen.
   [[nodiscard]] bool is_chosen() const { return chosen_ != nullptr; }
   /// Return the stored row of `block` that is the block's row `row_in_block`.
   [[nodiscard]] std::uint32_t stored_row(std::uint64_t block, std::uint32_t row_in_block) const;
-  /// The blocks of some files alone, as a table of their own: its block b is this one's first_block_of(first_file) + b.
+  /// Return the blocks of some files alone, as a table of their own: its block b is this one's
+  /// first_block_of(first_file) + b.
   [[nodiscard]] BlockTable of_files(std::size_t first_file, std::size_t num_files) const;
-  /// Number of blocks before those of `file`.
+  /// Return the number of blocks before those of `file`.
   [[nodiscard]] std::uint64_t first_block_of(std::size_t file) const;
-  /// What was chosen; null: everything.
+  /// Return what was chosen; null: everything.
   [[nodiscard]] const std::shared_ptr<const RowSet>& chosen() const { return chosen_; }
   /// Return what the table and the chosen rows hold.
   [[nodiscard]] std::uint64_t memory_bytes() const;
-  /// Rows of the largest block.
+  /// Return the rows of the largest block.
   [[nodiscard]] std::uint64_t max_block_rows() const { return max_block_rows_; }
-  /// Stored rows of the largest block, of which some may not be chosen: all of them are below it.
+  /// Return the stored rows of the largest block, of which some may not be chosen: all of them are below it.
   [[nodiscard]] std::uint64_t max_stored_block_rows() const { return max_stored_block_rows_; }
-  /// True if all blocks but each file's last have the same length, and every file's rows are a multiple of it.
+  /// Return true if all blocks but each file's last have the same length, and every file's rows are a multiple of it.
   [[nodiscard]] bool all_equal() const { return all_equal_; }
 
  private:

@@ -22,7 +22,7 @@ struct RowGeometry {
   std::size_t run_bytes = 0;         ///< Contiguous on both sides.
   std::vector<Loop> loops;           ///< Outermost first; empty for one run.
 
-  /// Bytes of the dense row that this piece fills.
+  /// Return the bytes of the dense row that this piece fills.
   [[nodiscard]] std::size_t filled_bytes() const {
     std::size_t n = run_bytes;
     for (const Loop& l : loops) n *= l.count;
@@ -32,16 +32,16 @@ struct RowGeometry {
   void simplify();
 };
 
-/// Geometry of `box_count` elements a dimension, starting at `src_start` in a row of `src_shape` records and at
-/// `dst_start` in a dense row of `dst_shape` elements. `element_bytes` are taken at `element_offset` of every record of
-/// `record_bytes`. All vectors have one entry for every dimension after the row axis.
+/// Return the geometry of `box_count` elements a dimension, starting at `src_start` in a row of `src_shape` records and
+/// at `dst_start` in a dense row of `dst_shape` elements. `element_bytes` are taken at `element_offset` of every record
+/// of `record_bytes`. All vectors have one entry for every dimension after the row axis.
 RowGeometry row_box(const std::vector<std::uint64_t>& src_shape, const std::vector<std::uint64_t>& dst_shape,
                     const std::vector<std::uint64_t>& src_start, const std::vector<std::uint64_t>& dst_start,
                     const std::vector<std::uint64_t>& box_count, std::uint64_t record_bytes,
                     std::uint64_t element_offset, std::uint64_t element_bytes);
 
-/// The same where an element is itself a nest of loops: `element` says how it lies in its record, and that it is dense
-/// in a batch.
+/// Return the same where an element is itself a nest of loops: `element` says how it lies in its record, and that it is
+/// dense in a batch.
 RowGeometry row_box(const std::vector<std::uint64_t>& src_shape, const std::vector<std::uint64_t>& dst_shape,
                     const std::vector<std::uint64_t>& src_start, const std::vector<std::uint64_t>& dst_start,
                     const std::vector<std::uint64_t>& box_count, std::uint64_t record_bytes,

@@ -18,19 +18,19 @@ class RowSet {
   RowSet(std::uint64_t whole, std::span<const std::pair<std::uint64_t, std::uint64_t>> runs);
 
   [[nodiscard]] std::uint64_t size_of_whole() const { return whole_; }
-  /// Number of chosen rows.
+  /// Return the number of chosen rows.
   [[nodiscard]] std::uint64_t size() const { return before_.back(); }
-  /// Chosen rows below `row` <= size_of_whole().
+  /// Return chosen rows below `row` <= size_of_whole().
   [[nodiscard]] std::uint64_t count_below(std::uint64_t row) const;
   /// The i-th chosen row, i < size(). O(log rows).
   [[nodiscard]] std::uint64_t operator[](std::uint64_t i) const { return find(i, 0, before_.size() - 1); }
-  /// The i-th chosen row, which is known to be in [first, end): quick for narrow ranges.
+  /// Return the i-th chosen row, which is known to be in [first, end): quick for narrow ranges.
   [[nodiscard]] std::uint64_t within(std::uint64_t i, std::uint64_t first, std::uint64_t end) const {
     return find(i, first / kSpanRows, (end - 1) / kSpanRows + 1);
   }
-  /// The chosen ones of rows [first, end), counted from `first`.
+  /// Return the chosen ones of rows [first, end), counted from `first`.
   [[nodiscard]] RowSet part(std::uint64_t first, std::uint64_t end) const;
-  /// Words of the bitmap: row r is bit r % 64 of word r / 64.
+  /// Return the words of the bitmap: row r is bit r % 64 of word r / 64.
   [[nodiscard]] std::span<const std::uint64_t> words() const { return words_; }
   [[nodiscard]] std::uint64_t memory_bytes() const { return (words_.size() + before_.size()) * sizeof(std::uint64_t); }
 

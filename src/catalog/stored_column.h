@@ -16,9 +16,9 @@ struct StoredColumn {
   DType dtype;                       ///< As stored, in native byte order.
   std::vector<std::uint64_t> shape;  ///< Shape of one row; empty for a scalar.
 
-  /// Elements a row.
+  /// Return the elements of a row.
   [[nodiscard]] std::uint64_t row_elements() const;
-  /// Bytes a row.
+  /// Return the bytes of a row.
   [[nodiscard]] std::uint64_t row_bytes() const { return row_elements() * dtype.itemsize; }
   /// Return the field that delivers it as it is stored, a row a sample.
   [[nodiscard]] Field field() const { return {name, path, dtype, Dims(shape), {}}; }

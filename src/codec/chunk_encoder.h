@@ -24,7 +24,7 @@ struct ChunkCoding {
   friend bool operator==(const ChunkCoding&, const ChunkCoding&) = default;
 };
 
-/// "zstd-1 + shuffle", "none".
+/// Return "zstd-1 + shuffle", "none".
 std::string to_string(const ChunkCoding& coding);
 
 /// Return the filters in the order they are applied, with the parameters that HDF5 stores (its registered plug-ins).
@@ -41,11 +41,11 @@ struct EncodedChunk {
 Result<EncodedChunk> encode_chunk(std::span<const std::byte> decoded, std::size_t element_bytes,
                                   const ChunkCoding& coding);
 
-/// HDF5's shuffle filter: byte k of every element together. Both spans have the same size; bytes after the last whole
-/// element are copied.
+/// Apply HDF5's shuffle filter: byte k of every element together. Both spans have the same size; bytes after the last
+/// whole element are copied.
 void shuffle_bytes(std::span<const std::byte> in, std::size_t element_bytes, std::span<std::byte> out);
 
-/// encode_chunk() for Blosc, which a build may be without.
+/// Encode as encode_chunk() does, for Blosc, which a build may be without.
 Result<EncodedChunk> encode_blosc(std::span<const std::byte> in, std::size_t element_bytes, const ChunkCoding& coding);
 
 }  // namespace headrace

@@ -34,14 +34,14 @@ struct ChunkForm {
 class Codec {
  public:
   virtual ~Codec() = default;
-  /// The registered name, for example "deflate".
+  /// Return the registered name, for example "deflate".
   [[nodiscard]] virtual std::string_view name() const = 0;
-  /// Its setting for people, for example "4" for gzip-4; may be empty.
+  /// Return its setting for people, for example "4" for gzip-4; may be empty.
   [[nodiscard]] virtual std::string setting() const { return {}; }
-  /// Encoded size where it follows from the decoded size alone (shuffle: the same; fletcher32: 4 more).
+  /// Return the encoded size where it follows from the decoded size alone (shuffle: the same; fletcher32: 4 more).
   /// nullopt for compressors.
   [[nodiscard]] virtual std::optional<std::uint64_t> encoded_size(std::uint64_t /*decoded*/) const { return {}; }
-  /// An upper bound of the encoded size of any stream a sane writer makes from `decoded` bytes.
+  /// Return an upper bound of the encoded size of any stream a sane writer makes from `decoded` bytes.
   [[nodiscard]] virtual std::uint64_t max_encoded_size(std::uint64_t decoded) const {
     return decoded + decoded / 8 + 65536;
   }
@@ -57,7 +57,7 @@ class Codec {
 /// Errors: kUnsupported for an unknown name, kCorruptData for parameters that make no sense (shuffle of 0 bytes).
 Result<std::unique_ptr<Codec>> make_codec(const FilterSpec& spec, const ChunkForm& form);
 
-/// True if make_codec() knows the name.
+/// Return true if make_codec() knows the name.
 bool codec_known(std::string_view name);
 
 }  // namespace headrace

@@ -29,9 +29,9 @@ class CodecChain {
   Status decode(std::span<const std::byte> stored, std::uint32_t skip_mask, std::span<std::byte> out,
                 const CodecScratch& scratch) const;
 
-  /// Bytes that each of the two scratch buffers must have (0 where no second buffer is needed).
+  /// Return the bytes that each of the two scratch buffers must have (0 where no second buffer is needed).
   [[nodiscard]] std::uint64_t scratch_bytes() const { return scratch_bytes_; }
-  /// Largest stored size that is plausible for a chunk; anything above is damage.
+  /// Return the largest stored size that is plausible for a chunk; anything above is damage.
   [[nodiscard]] std::uint64_t max_stored_bytes() const { return max_stored_bytes_; }
   [[nodiscard]] bool empty() const { return codecs_.empty(); }
   [[nodiscard]] const std::vector<std::unique_ptr<Codec>>& codecs() const { return codecs_; }

@@ -53,7 +53,7 @@ inline Bytes random_bytes(std::size_t size, std::uint32_t seed) {
   return bytes;
 }
 
-/// Runs of equal bytes, short repeats and noise, so that every branch of a compressor's format occurs.
+/// Run of equal bytes, short repeats and noise, so that every branch of a compressor's format occurs.
 inline Bytes mixed_bytes(std::size_t size, std::uint32_t seed) {
   std::mt19937 random(seed);
   Bytes bytes;
@@ -68,7 +68,7 @@ inline Bytes mixed_bytes(std::size_t size, std::uint32_t seed) {
   return bytes;
 }
 
-/// Runs `body` once for every SIMD target of this machine, the plainest last.
+/// Run `body` once for every SIMD target of this machine, the plainest last.
 inline void for_each_target(const std::function<void()>& body) {
   for (const std::int64_t target : hwy::SupportedAndGeneratedTargets()) {
     SCOPED_TRACE(hwy::TargetName(target));
@@ -87,7 +87,7 @@ inline std::unique_ptr<Codec> codec_of(const std::string& name, std::vector<std:
   return codec.ok() ? std::move(*codec) : nullptr;
 }
 
-/// Decodes from and into buffers of exact size.
+/// Decode from and into buffers of exact size.
 inline Result<Bytes> decode(const Codec& codec, std::span<const std::byte> stored, std::size_t size) {
   ExactBuffer in(stored), out(size);
   auto written = codec.decode(in.span(), out.span());

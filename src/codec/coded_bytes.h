@@ -17,7 +17,7 @@ inline Error corrupt(std::string message) {
   return Error(ErrorCode::kCorruptData, std::move(message));
 }
 
-/// Big-endian numbers at p; the caller has checked that they are inside the buffer.
+/// Load a big-endian number at p; the caller has checked that it is inside the buffer.
 inline std::uint32_t load_be32(const std::byte* p) {
   std::uint32_t value;
   std::memcpy(&value, p, sizeof value);
@@ -34,7 +34,7 @@ inline std::uint64_t load_le64(const std::byte* p) {
   return __builtin_bswap64(load_be64(p));
 }
 
-/// memcpy that may be asked for nothing (a null pointer with size 0 is undefined in memcpy itself).
+/// Copy as memcpy does, which may be asked for nothing here (a null pointer with size 0 is undefined in memcpy itself).
 inline void copy_bytes(std::byte* to, const std::byte* from, std::size_t size) {
   if (size != 0) std::memcpy(to, from, size);
 }

@@ -92,7 +92,7 @@ inline std::vector<GoldenChunk> golden_chunks() {
   return chunks;
 }
 
-/// Decodes through a chain with scratch of exactly the size it asks for.
+/// Decode through a chain with scratch of exactly the size it asks for.
 inline Status decode_chain(const CodecChain& chain, std::span<const std::byte> stored, std::uint32_t skip_mask,
                            std::span<std::byte> out) {
   ExactBuffer in(stored), ping(chain.scratch_bytes()), pong(chain.codecs().size() > 2 ? chain.scratch_bytes() : 0);

@@ -22,7 +22,7 @@ class StreamDecoder {
   /// Decode from `in` into `out`, as far as one of them goes. Members of a file that is several, one behind the other,
   /// are one stream. Errors: kCorruptData  the stream is damaged, or something else follows it; kOutOfBudget.
   virtual Result<Step> decode(std::span<const std::byte> in, std::span<std::byte> out) = 0;
-  /// True if the stream may end here: at its start, or behind the checksum of a member.
+  /// Return true if the stream may end here: at its start, or behind the checksum of a member.
   [[nodiscard]] virtual bool may_end() const = 0;
 };
 

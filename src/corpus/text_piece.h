@@ -41,7 +41,7 @@ class PieceReader {
   /// \param last_cut  Empty: pieces end behind newlines. \param piece_bytes  A piece has so many, about; where it ends
   /// later, next() asks for room.
   PieceReader(std::unique_ptr<text_files::TextStream> stream, LastCut last_cut, std::size_t piece_bytes);
-  /// From now on there is one piece, without text, that says why.
+  /// Leave one piece from now on, without text, that says why.
   void leave_out(std::string why) { left_out_ = std::move(why); }
   /// Go on at a place where a piece has ended. Errors: as TextStream::skip_to().
   Status skip_to(std::uint64_t offset, std::uint64_t line);

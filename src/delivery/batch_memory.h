@@ -40,7 +40,7 @@ class BatchMemory : public SlotAllocator {
   /// \param derived  The derived columns.
   virtual Batch deliver(std::unique_ptr<SlotMemory> memory, const StepContent& content, std::uint64_t rows,
                         std::uint64_t epoch, std::uint64_t index, std::vector<DerivedColumn> derived) = 0;
-  /// Called, on any thread, after room() may have turned true. Empty to stop.
+  /// Set what is called, on any thread, after room() may have turned true. Empty to stop.
   virtual void set_release_callback(std::function<void()> callback) = 0;
   /// Hold at most `slots` from now on, in the window and with the consumer, no more than there were at first: what is
   /// free beyond that is freed now, the rest as it comes back. After close(): nothing.

@@ -40,8 +40,8 @@ std::vector<SlotField> slot_fields(const MappedSource& mapped);
 /// Threads: any.
 class SlotArena final : public BatchMemory, public std::enable_shared_from_this<SlotArena> {
  public:
-  /// Takes its memory with the first batch. \param slots  Of `slot_bytes` on average. \param batch_fields  Of a batch:
-  /// those of a slot, then derived columns. Null: nothing is delivered.
+  /// Make an arena, which takes its memory with the first batch. \param slots  Of `slot_bytes` on average. \param
+  /// batch_fields  Of a batch: those of a slot, then derived columns. Null: nothing is delivered.
   SlotArena(std::vector<SlotField> fields, std::uint64_t slots, std::uint64_t slot_bytes,
             std::shared_ptr<const std::vector<Field>> batch_fields = nullptr);
   /// Return the bytes of a batch of these sizes.
@@ -51,11 +51,11 @@ class SlotArena final : public BatchMemory, public std::enable_shared_from_this<
   /// Errors: kOutOfBudget: `starving`, and no memory outside the arena either.
   Result<std::unique_ptr<SlotMemory>> acquire(const StepSizes& sizes, bool starving) override;
 
-  /// All fields of a batch lie in one stretch, which comes back with the last of them.
+  /// Hand over a batch whose fields lie in one stretch, which comes back with the last of them.
   Batch deliver(std::unique_ptr<SlotMemory> memory, const StepContent& content, std::uint64_t rows, std::uint64_t epoch,
                 std::uint64_t index, std::vector<DerivedColumn> derived) override;
   void set_release_callback(std::function<void()> callback) override;
-  /// What is free is given to the system while there are fewer slots than at first, wherever it lies.
+  /// Give what is free to the system while there are fewer slots than at first, wherever it lies.
   void limit_slots(std::uint64_t slots) override;
   void close() override;
   [[nodiscard]] Usage usage() const override;

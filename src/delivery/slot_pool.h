@@ -31,17 +31,17 @@ class SlotPool final : public BatchMemory, public std::enable_shared_from_this<S
   SlotPool(std::shared_ptr<const std::vector<Field>> fields, std::shared_ptr<const std::vector<Field>> batch_fields,
            std::uint64_t batch_rows, std::uint64_t slots, std::size_t staged = 0);
 
-  /// Bytes of one slot, as a budget must count them.
+  /// Return the bytes of one slot, as a budget must count them.
   static std::uint64_t slot_bytes(const std::vector<Field>& fields, std::uint64_t batch_rows);
 
-  /// What a slot takes beside its bytes: objects and lists, which weigh more than a batch of a few small rows.
+  /// Return what a slot takes beside its bytes: objects and lists, which weigh more than a batch of a few small rows.
   static std::uint64_t bookkeeping_bytes(std::size_t fields);
 
   bool room(bool starving) const override;
   Result<std::unique_ptr<SlotMemory>> acquire(const StepSizes& sizes, bool starving) override;
   Batch deliver(std::unique_ptr<SlotMemory> memory, const StepContent& content, std::uint64_t rows, std::uint64_t epoch,
                 std::uint64_t index, std::vector<DerivedColumn> derived) override;
-  /// 64-byte aligned memory for a derived column.
+  /// Return 64-byte aligned memory for a derived column.
   static std::shared_ptr<void> column(std::size_t bytes);
 
   void limit_slots(std::uint64_t slots) override;

@@ -98,9 +98,10 @@ class ArrayReader {
                                       const DecodeScratch& scratch) const = 0;
   /// Return whether the stored bytes of a piece are its decoded ones, so that any part of them can be read by itself.
   [[nodiscard]] virtual bool is_plain(const Piece& /*piece*/) const { return false; }
-  /// How one row of `column` lies in a piece. Depends on piece.across only; cache it. \param column  In info().columns.
+  /// Return how one row of `column` lies in a piece. Depends on piece.across only; cache it. \param column  In
+  /// info().columns.
   [[nodiscard]] virtual RowGeometry geometry(std::uint32_t across, std::size_t column) const = 0;
-  /// Pieces across one row (1 where a chunk holds whole rows).
+  /// Return the pieces across one row (1 where a chunk holds whole rows).
   [[nodiscard]] virtual std::uint32_t pieces_across() const = 0;
   /// Append which rows a piece has and where they lie, by ascending row. Nothing appended: all of piece.rows, one
   /// behind the other from DecodedPiece::data on. Where samples are cells of several axes, a chunk has some of the rows
@@ -125,11 +126,11 @@ class ArrayReader {
   /// Return the array with its first `axes` axes as one, [i][j] at i * size + j, if it can be read row by row like
   /// that; null: it cannot, see flatten(). \param axes  At least 2, at most as many as it has.
   [[nodiscard]] virtual std::shared_ptr<ArrayReader> merged(std::size_t /*axes*/) const { return nullptr; }
-  /// Scratch for pieces of up to `max_rows` rows (only addressable arrays depend on it).
+  /// Return the scratch for pieces of up to `max_rows` rows (only addressable arrays depend on it).
   [[nodiscard]] virtual ScratchNeed scratch_need(std::uint64_t max_rows) const = 0;
-  /// Chunk coordinates of a piece for messages, for example "(12,0,0)"; "" where there are no chunks.
+  /// Return the chunk coordinates of a piece for messages, for example "(12,0,0)"; "" where there are no chunks.
   [[nodiscard]] virtual std::string piece_name(const Piece& piece) const = 0;
-  /// Pieces that decode() has read the slow way so far (see ReadPath::kFallback).
+  /// Return the pieces that decode() has read the slow way so far (see ReadPath::kFallback).
   [[nodiscard]] virtual std::uint64_t slow_pieces() const { return 0; }
   /// Check that the file which describes the array is the one that was opened. Readers of stored bytes ask the files
   /// that they lie in; this is for pieces that have none. Errors: kFileChanged.
@@ -144,10 +145,11 @@ class ArrayReader {
 class FormatReader {
  public:
   virtual ~FormatReader() = default;
-  /// "HDF5 (superblock 0)" and the like, for inspect.
+  /// Return "HDF5 (superblock 0)" and the like, for inspect.
   [[nodiscard]] virtual std::string format_name() const = 0;
   [[nodiscard]] virtual const std::string& path() const = 0;
-  /// Every array with at least one dimension, sorted by path, also those that cannot be read (read_path says so).
+  /// Return every array with at least one dimension, sorted by path, also those that cannot be read (read_path says
+  /// so).
   [[nodiscard]] virtual const std::vector<ArrayInfo>& arrays() const = 0;
   /// Return whether a '/' in the path of an array divides groups; false: it is part of a name.
   [[nodiscard]] virtual bool has_groups() const { return true; }
@@ -168,7 +170,7 @@ class FormatReader {
   /// Return what open_remembered() makes this reader of again, without reading the file, and the arrays `opened`; empty
   /// if it cannot, or if nothing new was learnt since it was made in that way.
   [[nodiscard]] virtual std::string facts(std::span<const std::shared_ptr<ArrayReader>> /*opened*/) const { return {}; }
-  /// The file that was opened: its size, version and whether it changed. What an array stores may lie in others.
+  /// Return the file that was opened: its size, version and whether it changed. What an array stores may lie in others.
   [[nodiscard]] virtual const RandomAccessFile& file() const = 0;
 };
 

@@ -15,7 +15,7 @@ struct Sniffed {
 /// \param head  The first bytes of the file, a few hundred are enough.
 Sniffed sniff(std::span<const std::byte> head);
 
-/// True if bytes begin as a zip archive does, an empty one included.
+/// Return true if bytes begin as a zip archive does, an empty one included.
 bool is_zip(std::span<const std::byte> head);
 
 }  // namespace headrace

@@ -43,7 +43,7 @@ struct ConsumerState {
 
   /// Return the processor seconds of the process since the first epoch began.
   [[nodiscard]] double cpu_seconds() const { return static_cast<double>(process_cpu_ns() - first_start_cpu_ns) * 1e-9; }
-  /// The consumer came back, at `now`. `counts`: what it did since the last batch was work on it.
+  /// Note that the consumer came back, at `now`. `counts`: what it did since the last batch was work on it.
   void stop_work(std::uint64_t now, bool counts) {
     if (working_since_ns != 0 && counts) work_ns += now - working_since_ns;
     working_since_ns = 0;
@@ -75,7 +75,7 @@ struct ConsumerState {
     rewound = false;
     batch_wait_ns = 0;
   }
-  /// The live epoch goes on at `at`, and so would a new one.
+  /// Let the live epoch go on at `at`, and so would a new one.
   void rewind(Position at) {
     begin(at);
     next = at;
@@ -87,7 +87,7 @@ struct ConsumerState {
     if (rewound) next = {epoch + 1, 0};
     rewound = false;
   }
-  /// The program has what was taken of an epoch. Beside it another thread may take.
+  /// Note that the program has what was taken of an epoch. Beside it another thread may take.
   void hand_out(const Loader::Place& place) {
     if (place.pass != generation) return;
     if (place.over)
@@ -95,7 +95,7 @@ struct ConsumerState {
     else
       handed_out(place.samples);
   }
-  /// The live epoch, if there is one, is over: its engine is no more.
+  /// End the live epoch, if there is one: its engine is no more.
   void end_epoch() {
     in_epoch = false;
     ++generation;

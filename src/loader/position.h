@@ -47,9 +47,9 @@ struct ShuffleOrder {
   ShuffleShape shape;
   friend bool operator==(const ShuffleOrder&, const ShuffleOrder&) = default;
 };
-/// "mix 64x4" → {64, 4}, and "exact"; nullopt for other orders, and for shapes that no loader would have.
+/// Read "mix 64x4" → {64, 4}, and "exact"; nullopt for other orders, and for shapes that no loader would have.
 std::optional<ShuffleOrder> shuffle_of(const std::string& order);
-/// "tokens 100 deal lanes 4 …" → 4; 0 for steps of other kinds.
+/// Read "tokens 100 deal lanes 4 …" → 4; 0 for steps of other kinds.
 std::uint32_t lanes_of(const std::string& steps);
 
 }  // namespace headrace

@@ -44,7 +44,7 @@ class LineSegment {
     return {static_cast<std::uint32_t>(block), static_cast<std::uint32_t>(first),
             static_cast<std::uint32_t>(last - first)};
   }
-  /// Parts that may be on a cut, so that another stream has the block's other rows: the first and the last.
+  /// Visit parts that may be on a cut, so that another stream has the block's other rows: the first and the last.
   template <class Visit>
   void visit_cuts(std::uint64_t begin, std::uint64_t end, Visit&& visit) const {
     const auto look = [&](std::uint64_t i) {
@@ -54,7 +54,7 @@ class LineSegment {
     if (begin == 0 && end > 0) look(0);
     if (end == num_parts_ && num_parts_ > 1 && begin < end) look(num_parts_ - 1);
   }
-  /// Rows of parts [begin, end). Where all blocks are equal, that costs nothing.
+  /// Count the rows of parts [begin, end). Where all blocks are equal, that costs nothing.
   [[nodiscard]] std::uint64_t rows(std::uint64_t begin, std::uint64_t end) const {
     std::uint64_t rows = 0;
     if (!blocks_->all_equal()) {

@@ -30,8 +30,8 @@ class ListedRows {
   ListedRows(List list, bool every_epoch);
   ListedRows(Rows rows, bool every_epoch) : ListedRows(List{std::move(rows), nullptr}, every_epoch) {}
 
-  /// True if an epoch may have this list: it has as many rows and batches as the first one, none of them larger than
-  /// the largest of that.
+  /// Return true if an epoch may have this list: it has as many rows and batches as the first one, none of them larger
+  /// than the largest of that.
   [[nodiscard]] bool fits(const List& list) const;
   /// Give an epoch its rows, which fit. \return True if others may have been read ahead in their place.
   bool set(std::uint64_t epoch, List list);
@@ -73,8 +73,8 @@ class ListedRows {
 /// Return the sums of the first 1, 2, … sizes; null for none.
 ListedRows::Rows batch_ends_of(std::span<const std::uint64_t> batch_rows);
 
-/// Row numbers of the data set in an order of one's own, repeats allowed; 8 bytes a sample. Every number must be below
-/// the table's rows.
+/// Make an order of row numbers of the data set as they are listed, repeats allowed; 8 bytes a sample. Every number
+/// must be below the table's rows.
 std::unique_ptr<Sampler> make_listed(std::shared_ptr<const BlockTable> blocks, std::shared_ptr<const ListedRows> rows);
 
 /// Cut listed rows where their lists say; all of them have `batch_ends`.

@@ -19,9 +19,9 @@ class OnlineRows {
   /// Forget everything; rows of `epoch` follow, the first of them sample `position`.
   void begin(std::uint64_t epoch, std::uint64_t position);
   void append(std::span<const std::uint64_t> rows);
-  /// Are all samples of `epoch` before `end` there?
+  /// Return true if all samples of `epoch` before `end` are there.
   [[nodiscard]] bool is_settled(std::uint64_t epoch, std::uint64_t end) const;
-  /// 0 where it is not known (any more): what is planned then is dropped.
+  /// Return a row's number; 0 where it is not known (any more): what is planned then is dropped.
   [[nodiscard]] std::uint64_t row(std::uint64_t position) const;
 
  private:

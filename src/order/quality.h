@@ -23,19 +23,20 @@ class GroupSpread {
  public:
   /// \param sizes  Samples of each group in the whole data set.
   explicit GroupSpread(const std::vector<std::uint64_t>& sizes);
-  /// Groups of a batch's samples.
+  /// Add the groups of a batch's samples.
   void add(std::span<const std::uint32_t> groups);
 
   [[nodiscard]] std::uint64_t batches() const { return batches_; }
-  /// D above; 1 for a single group, and before the first batch.
+  /// Return D above; 1 for a single group, and before the first batch.
   [[nodiscard]] double design_effect() const;
-  /// Groups in a batch, on average, and what independent draws would give.
+  /// Return groups in a batch, on average, and what independent draws would give.
   [[nodiscard]] double groups_a_batch() const;
   [[nodiscard]] double groups_by_chance() const;
-  /// Entropy of a batch's shares in bits, on average; and of the groups' sizes.
+  /// Return the entropy of a batch's shares in bits, on average; and of the groups' sizes.
   [[nodiscard]] double entropy_bits() const;
   [[nodiscard]] double whole_entropy_bits() const;
-  /// Correlation of a batch's shares with those of the batch `lag` steps later; near 0 where batches are independent.
+  /// Return the correlation of a batch's shares with those of the batch `lag` steps later; near 0 where batches are
+  /// independent.
   [[nodiscard]] double lag_correlation() const;
 
  private:
@@ -59,7 +60,7 @@ struct OrderQuality {
 /// Deff that counts as good as independent draws.
 inline constexpr double kGoodEffect = 1.1;
 
-/// "2.67", "85".
+/// Return "2.67", "85".
 std::string effect_text(double effect);
 
 /// Measure an epoch of the order, cut into whole batches of `global_batch`, as the rank gets them. At most

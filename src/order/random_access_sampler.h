@@ -29,7 +29,7 @@ class RandomAccessSampler : public Sampler {
   const std::string identity_;
 };
 
-/// 64 bits that stand for a list of numbers, for identities: a few ns a number.
+/// Return 64 bits that stand for a list of numbers, for identities: a few ns a number.
 template <class Range, class Word>
 std::uint64_t hash_of_list(const Range& list, Word&& word) {
   std::uint64_t hash = list.size();

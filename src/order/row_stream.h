@@ -18,8 +18,8 @@ class RowStream {
   RowStream(LineSegment segment, std::uint64_t first_pool, std::uint64_t pool_blocks, RandomKey key)
       : segment_(segment), pool_end_(first_pool), pool_blocks_(pool_blocks), key_(key) {}
 
-  /// Rows [first, first + count) of the stream go to `out`; those skipped before them, as far as their blocks may still
-  /// be asked for, to `counted_elsewhere`. `first` never falls. \return The end of what was written.
+  /// Take rows [first, first + count) of the stream to `out`; those skipped before them, as far as their blocks may
+  /// still be asked for, to `counted_elsewhere`. `first` never falls. \return The end of what was written.
   SampleRef* take(std::uint64_t first, std::uint64_t count, SampleRef* out, std::vector<BlockRows>& counted_elsewhere) {
     if (first != position_) skip_to(first, counted_elsewhere);
     move(count, out);

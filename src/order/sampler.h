@@ -29,7 +29,7 @@ struct Walk {
   std::uint64_t global_batch = 1;  ///< Samples a step, over all ranks.
   RankShare share = {};
 
-  /// Global samples before `step` of this walk, for an epoch of `total` samples.
+  /// Return the global samples before `step` of this walk, for an epoch of `total` samples.
   [[nodiscard]] std::uint64_t begin_of(std::uint64_t step, std::uint64_t total) const {
     return position >= total || step >= (total - position) / global_batch + 1 ? total : position + step * global_batch;
   }
@@ -56,10 +56,10 @@ class Cursor {
   /// `counted_elsewhere` go samples of the same blocks that other ranks get, or that were given before the walk began,
   /// as far as rows_of() counts them.
   virtual void next_step(std::vector<SampleRef>& out, std::vector<BlockRows>& counted_elsewhere) = 0;
-  /// Samples of the last step, over all ranks, before the rank's first.
+  /// Return the samples of the last step, over all ranks, before the rank's first.
   [[nodiscard]] virtual std::uint64_t offset() const = 0;
-  /// How many samples of `block` next_step() gives to `out` and `counted_elsewhere` in this walk: with the last of them
-  /// the block is done with. 0: unknown.
+  /// Return how many samples of `block` next_step() gives to `out` and `counted_elsewhere` in this walk: with the last
+  /// of them the block is done with. 0: unknown.
   [[nodiscard]] virtual std::uint64_t rows_of(std::uint32_t block) const = 0;
 };
 
@@ -76,29 +76,31 @@ struct OrderTraits {
 class Sampler {
  public:
   virtual ~Sampler() = default;
-  /// Samples an epoch, over all ranks.
+  /// Return the samples of an epoch, over all ranks.
   [[nodiscard]] virtual std::uint64_t num_samples() const = 0;
   [[nodiscard]] virtual std::unique_ptr<Cursor> cursor(const Walk& walk) const = 0;
-  /// One line for explain().
+  /// Return one line for explain().
   [[nodiscard]] virtual std::string describe() const = 0;
-  /// What the order is, besides data and seed: "block 64x4". Part of a resumable state; equal text, equal order.
+  /// Return what the order is, besides data and seed: "block 64x4". Part of a resumable state; equal text, equal order.
   [[nodiscard]] virtual std::string identity() const = 0;
-  /// What it is for a run that goes on in `epoch` after `position` samples, where epochs have orders of their own.
+  /// Return what it is for a run that goes on in `epoch` after `position` samples, where epochs have orders of their
+  /// own.
   [[nodiscard]] virtual std::string identity_at(std::uint64_t epoch, std::uint64_t position) const {
     (void)epoch, (void)position;
     return identity();
   }
-  /// Steps over which the rows of one block may be spread for a rank: the window that decodes every block once.
+  /// Return the steps over which the rows of one block may be spread for a rank: the window that decodes every block
+  /// once.
   [[nodiscard]] virtual std::uint64_t span_steps(std::uint64_t global_batch, RankShare share) const = 0;
   [[nodiscard]] virtual OrderTraits traits() const { return {}; }
-  /// True if the samples of `epoch` before `end` are settled. False only for a sampler that feeds rows during the
-  /// epoch.
+  /// Return true if the samples of `epoch` before `end` are settled. False only for a sampler that feeds rows during
+  /// the epoch.
   [[nodiscard]] virtual bool is_settled(std::uint64_t epoch, std::uint64_t end) const {
     (void)epoch, (void)end;
     return true;
   }
-  /// Where in an epoch the rank first needs each block, in 2^-20 of the epoch; kNeverUsed: not at all. Empty: not known
-  /// without going through all samples. O(blocks).
+  /// Return where in an epoch the rank first needs each block, in 2^-20 of the epoch; kNeverUsed: not at all. Empty:
+  /// not known without going through all samples. O(blocks).
   [[nodiscard]] virtual std::vector<std::uint32_t> first_uses(std::uint64_t epoch, RankShare share) const {
     (void)epoch, (void)share;
     return {};
@@ -114,7 +116,7 @@ class Sampler {
   [[nodiscard]] virtual std::uint64_t memory_bytes(RankShare share) const = 0;
 };
 
-/// Rows in file order.
+/// Make the order of the files.
 std::unique_ptr<Sampler> make_sequential(std::shared_ptr<const BlockTable> blocks);
 
 /// The shape of a block shuffle: V streams, pools of K blocks.
@@ -130,8 +132,8 @@ struct BlockShuffleShape {
 /// \param share  Of what may be mixed, that is left to these rows: their part of a mixture.
 std::optional<BlockShuffleShape> default_shuffle(const BlockTable& blocks, std::uint64_t global_batch,
                                                  std::uint64_t row_bytes, double share = 1);
-/// The same where a block is a visit, whose rows are near each other: pools of one, in up to 64 streams, so that no
-/// batch of that size has two rows of a block. \param bytes  To mix; 0: the default.
+/// Return the same where a block is a visit, whose rows are near each other: pools of one, in up to 64 streams, so that
+/// no batch of that size has two rows of a block. \param bytes  To mix; 0: the default.
 BlockShuffleShape visit_shuffle_shape(const BlockTable& blocks, std::uint64_t global_batch, std::uint64_t row_bytes,
                                       std::uint64_t bytes);
 /// Return the shape that mixes at most `bytes` of decoded rows at any time; nullopt: all of them are, and one
@@ -142,19 +144,19 @@ std::optional<BlockShuffleShape> shuffle_of_bytes(const BlockTable& blocks, std:
 /// Return how a state names the order of a block shuffle: "mix 512x1".
 std::string block_order_text(BlockShuffleShape shape);
 
-/// The block shuffle: the cut and folded line (see block_shuffle.cpp).
+/// Make the block shuffle: the cut and folded line (see block_shuffle.cpp).
 std::unique_ptr<Sampler> make_block_shuffle(std::shared_ptr<const BlockTable> blocks, BlockShuffleShape shape,
                                             std::uint64_t seed);
 
-/// Draws with weights. With replacement: `num_samples` independent draws from an alias table (16 bytes a row), any
-/// position directly. Without: the first `num_samples` of an order in which heavier rows tend to come earlier
-/// (Efraimidis, Spirakis 2006), drawn anew each epoch; 16 bytes a row, O(rows log rows) an epoch. \param weights  One
-/// for each row: finite, not negative, not all zero; without replacement at least num_samples positive.
+/// Make an order of draws with weights. With replacement: `num_samples` independent draws from an alias table (16 bytes
+/// a row), any position directly. Without: the first `num_samples` of an order in which heavier rows tend to come
+/// earlier (Efraimidis, Spirakis 2006), drawn anew each epoch; 16 bytes a row, O(rows log rows) an epoch. \param
+/// weights  One for each row: finite, not negative, not all zero; without replacement at least num_samples positive.
 std::unique_ptr<Sampler> make_weighted(std::shared_ptr<const BlockTable> blocks, const std::vector<double>& weights,
                                        bool replacement, std::uint64_t num_samples, std::uint64_t seed);
 
-/// Every class as often as any other: of each run of C samples, C the number of classes that have rows, one is of each
-/// class, in random order. A class's rows come once each before any comes again. 8 bytes a row.
+/// Make an order with every class as often as any other: of each run of C samples, C the number of classes that have
+/// rows, one is of each class, in random order. A class's rows come once each before any comes again. 8 bytes a row.
 /// \param classes  Class of each row, below num_classes.
 std::unique_ptr<Sampler> make_balanced(std::shared_ptr<const BlockTable> blocks, std::span<const std::uint32_t> classes,
                                        std::uint32_t num_classes, std::uint64_t num_samples, std::uint64_t seed);
@@ -166,11 +168,11 @@ struct MixturePart {
   std::uint64_t first_block = 0;           ///< Number in the mixture's table; ascending.
   double weight = 1;                       ///< Positive; only ratios count.
 };
-/// Samples of several data sets in the proportions of their weights: in every stretch of N samples to within O(log N).
-/// Each part goes on where the epoch before ended, so that over epochs its rows come equally often.
+/// Make an order of samples of several data sets in the proportions of their weights: in every stretch of N samples to
+/// within O(log N). Each part goes on where the epoch before ended, so that over epochs its rows come equally often.
 std::unique_ptr<Sampler> make_mixture(std::vector<MixturePart> parts, std::uint64_t num_samples, std::uint64_t seed);
 
-/// A permutation of all rows in O(1) memory.
+/// Make a permutation of all rows in O(1) memory.
 std::unique_ptr<Sampler> make_global_shuffle(std::shared_ptr<const BlockTable> blocks, std::uint64_t seed);
 
 }  // namespace headrace

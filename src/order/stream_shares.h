@@ -16,10 +16,10 @@
 
 namespace headrace {
 
-/// Factors of `streams` in ascending order, the radices of the digit reversal; outermost first.
+/// Return the factors of `streams` in ascending order, the radices of the digit reversal; outermost first.
 std::vector<std::uint32_t> stream_radices(std::uint32_t streams);
 
-/// phi_v for v = 0 … V-1: a permutation of 0 … V-1.
+/// Return phi_v for v = 0 … V-1: a permutation of 0 … V-1.
 std::vector<std::uint32_t> digit_reversal(const std::vector<std::uint32_t>& radices);
 
 class StreamShares {
@@ -31,9 +31,9 @@ class StreamShares {
   [[nodiscard]] std::uint32_t phase(std::uint32_t stream) const { return phase_[stream]; }
   [[nodiscard]] const std::vector<std::uint32_t>& phases() const { return phase_; }
   [[nodiscard]] std::uint64_t rows() const { return rows_; }
-  /// Rows of the stream in the whole epoch.
+  /// Return the rows of the stream in the whole epoch.
   [[nodiscard]] std::uint64_t length(std::uint32_t stream) const { return delivered(stream, rows_); }
-  /// Rows the stream gives to the first `samples` of the epoch.
+  /// Return the rows the stream gives to the first `samples` of the epoch.
   [[nodiscard]] std::uint64_t delivered(std::uint32_t stream, std::uint64_t samples) const {
     return streams_.divide(samples + phase_[stream]).quotient;
   }

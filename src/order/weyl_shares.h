@@ -18,9 +18,9 @@ class WeylShares {
   WeylShares(const std::vector<double>& weights, std::uint64_t start);
 
   [[nodiscard]] std::size_t num_sources() const { return begins_.size(); }
-  /// Source of sample `n`.
+  /// Return the source of sample `n`.
   [[nodiscard]] std::uint32_t source_of(std::uint64_t n) const;
-  /// Samples before the n-th, n <= 2^60, that belong to `source`.
+  /// Return the samples before the n-th, n <= 2^60, that belong to `source`.
   [[nodiscard]] std::uint64_t count_before(std::size_t source, std::uint64_t n) const;
 
  private:

@@ -86,7 +86,7 @@ class Spec {
   /// Return a new object with every member's default.
   [[nodiscard]] std::shared_ptr<void> make() const { return make_(); }
   [[nodiscard]] std::shared_ptr<void> copy(const void* object) const { return copy_(object); }
-  /// True if two objects have equal values of a member.
+  /// Return true if two objects have equal values of a member.
   [[nodiscard]] bool is_same(const Member& member, const void* a, const void* b) const;
   /// Give a member its default again.
   void reset(const Member& member, void* object) const;

@@ -22,11 +22,12 @@ class PooledFd {
 
  protected:
   friend class FdPool;
-  /// Called under opening(). kReadFailed with errno EMFILE/ENFILE goes through `out_of_descriptors`.
+  /// Open the descriptor. Called under opening(). kReadFailed with errno EMFILE/ENFILE goes through
+  /// `out_of_descriptors`.
   virtual Result<int> open_descriptor(bool& out_of_descriptors) = 0;
-  /// Called under the pool's lock.
+  /// Close a descriptor. Called under the pool's lock.
   virtual void close_descriptor(int fd) = 0;
-  /// The lock under which the descriptor of this file is opened, or replaced while it is pinned.
+  /// Return the lock under which the descriptor of this file is opened, or replaced while it is pinned.
   [[nodiscard]] ForkSafeMutex& opening() { return opening_; }
 
  private:
@@ -39,19 +40,21 @@ class PooledFd {
 
 class FdPool {
  public:
-  /// `limit` descriptors at once, 1 at least. More only while more than `limit` files are being read at one moment.
+  /// Allow `limit` descriptors at once, 1 at least. More only while more than `limit` files are being read at one
+  /// moment.
   explicit FdPool(std::size_t limit);
   FdPool(const FdPool&) = delete;
   FdPool& operator=(const FdPool&) = delete;
 
-  /// A quarter of RLIMIT_NOFILE, 1024 at most: the rest is the program's.
+  /// Return a quarter of RLIMIT_NOFILE, 1024 at most: the rest is the program's.
   static std::size_t default_limit();
-  /// What HEADRACE_MAX_OPEN_FILES says (`setting`, null if unset), half of RLIMIT_NOFILE at most; else default_limit().
-  /// Errors: kInvalidArgument for what is no number of at least 1.
+  /// Return what HEADRACE_MAX_OPEN_FILES says (`setting`, null if unset), half of RLIMIT_NOFILE at most; else
+  /// default_limit(). Errors: kInvalidArgument for what is no number of at least 1.
   static Result<std::size_t> limit_of(const char* setting);
-  /// The pool of the whole process, of the size that the environment says when it is first used. Safe over fork().
+  /// Return the pool of the whole process, of the size that the environment says when it is first used. Safe over
+  /// fork().
   static FdPool& process();
-  /// The error of that setting, if it is wrong: the pool has the default size then.
+  /// Return the error of that setting, if it is wrong: the pool has the default size then.
   static const Status& process_setting();
 
   /// Keep the descriptor of `file` open until unpin. Opens it if need be.

@@ -14,7 +14,7 @@ namespace headrace {
 class FileCalls {
  public:
   virtual ~FileCalls() = default;
-  /// O_RDONLY | O_CLOEXEC | O_NOCTTY, and O_NONBLOCK so that opening a FIFO cannot hang.
+  /// Open with O_RDONLY | O_CLOEXEC | O_NOCTTY, and O_NONBLOCK so that opening a FIFO cannot hang.
   virtual int open(const char* path) const;
   virtual int close(int fd) const;
   /// Make descriptor `onto` refer to what `from` refers to (dup3 with O_CLOEXEC): reads in flight on `onto` go on.
@@ -25,11 +25,11 @@ class FileCalls {
   /// Wait before a retry.
   virtual void pause_ms(int milliseconds) const;
 
-  /// The real system.
+  /// Return the real system.
   static const FileCalls& system();
 };
 
-/// "EIO (input/output error)".
+/// Return "EIO (input/output error)".
 const char* errno_name(int error_number);
 
 }  // namespace headrace

@@ -19,7 +19,7 @@ struct FileRange {
 
   FileRange() = default;
   FileRange(const RandomAccessFile* of, ByteRange bytes) : file(of), range(bytes) {}
-  /// Bytes of a file that lives as long as ranges of it do.
+  /// Name bytes of a file that lives as long as ranges of it do.
   FileRange(std::shared_ptr<const RandomAccessFile> of, ByteRange bytes)
       : file(of.get()), range(bytes), owner(std::move(of)) {}
   /// True for the same bytes of the same file.

@@ -34,8 +34,8 @@ enum class FileChange : std::uint8_t {
   kChanged,  ///< Written to, or another file.
 };
 
-/// The one notion of what is unchanged: for files, directories and the files of chunks in them. What one of the two
-/// does not know is not compared; zeros before know nothing.
+/// Return the one notion of what is unchanged: for files, directories and the files of chunks in them. What one of the
+/// two does not know is not compared; zeros before know nothing.
 FileChange change_between(const FileFingerprint& before, const FileFingerprint& now);
 
 /// Say what differs, in words with both values ("it shrank from 4096 to 100 bytes"); nullopt where nothing does.

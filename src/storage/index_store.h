@@ -28,7 +28,7 @@ struct IndexEntry {
 /// Threads: all members from any thread, and from several processes at once.
 class IndexStore {
  public:
-  /// A store in `directory`, which is made when something is saved.
+  /// Make a store in `directory`, which is made when something is saved.
   explicit IndexStore(std::string directory, std::uint64_t limit_bytes = kLimitBytes)
       : directory_(std::move(directory)), limit_bytes_(limit_bytes) {}
 

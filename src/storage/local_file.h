@@ -21,8 +21,8 @@ class LocalFile final : public RandomAccessFile, private PooledFd {
   /// As FileSystem::open(); `calls` and `pool` must outlive the file.
   static Result<std::shared_ptr<LocalFile>> open(const std::string& path, const FileCalls& calls = FileCalls::system(),
                                                  FdPool& pool = FdPool::process());
-  /// A file that was looked at before, when it had `fingerprint`: it is opened by the first read, which fails with
-  /// kFileChanged if it is another one by then. Costs no system call.
+  /// Return a file that was looked at before, when it had `fingerprint`: it is opened by the first read, which fails
+  /// with kFileChanged if it is another one by then. Costs no system call.
   static std::shared_ptr<LocalFile> known(const std::string& path, const FileFingerprint& fingerprint,
                                           const FileCalls& calls = FileCalls::system(),
                                           FdPool& pool = FdPool::process());
@@ -31,12 +31,12 @@ class LocalFile final : public RandomAccessFile, private PooledFd {
   [[nodiscard]] const std::string& name() const override { return name_; }
   [[nodiscard]] std::uint64_t size() const override { return fingerprint_.size_bytes; }
   Status read_at(std::uint64_t offset, std::span<std::byte> out) const override;
-  /// Looks at the path: a file renamed over it, removed, appended to or rewritten in place is noticed. While the path
+  /// Look at the path: a file renamed over it, removed, appended to or rewritten in place is noticed. While the path
   /// still names the inode that was opened, the descriptor can be no other file. One that was touched alone
   /// (FileChange::kTouched) is read on, and note_touched() is told once.
   Status check_unchanged() const override;
 
-  /// The file as it was when it was opened: the key of what is remembered of it.
+  /// Return the file as it was when it was opened: the key of what is remembered of it.
   [[nodiscard]] FileFingerprint fingerprint() const override { return fingerprint_; }
 
  private:

@@ -12,7 +12,7 @@ struct MountEntry {
   [[nodiscard]] std::string option(std::string_view name_and_equals) const;
 };
 
-/// The mount that `path` (absolute, without links) lies on; empty if unknown. \param root  Put before /proc.
+/// Return the mount that `path` (absolute, without links) lies on; empty if unknown. \param root  Put before /proc.
 MountEntry mount_of(const std::string& path, const std::string& root = "");
 
 }  // namespace headrace

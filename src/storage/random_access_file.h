@@ -21,17 +21,17 @@ class RandomAccessFile {
   RandomAccessFile(const RandomAccessFile&) = delete;
   RandomAccessFile& operator=(const RandomAccessFile&) = delete;
 
-  /// Path or other name for messages.
+  /// Return the path or other name for messages.
   [[nodiscard]] virtual const std::string& name() const = 0;
-  /// Size in bytes when the file was opened.
+  /// Return the size in bytes when the file was opened.
   [[nodiscard]] virtual std::uint64_t size() const = 0;
   /// Read exactly out.size() bytes from `offset`.
   /// Errors: kCorruptData  the range reaches past the end; kReadFailed  the system's error, after retries of what is
   /// transient; kFileChanged  the file is shorter or newer than when it was opened.
   virtual Status read_at(std::uint64_t offset, std::span<std::byte> out) const = 0;
-  /// Version of the file that was opened; zeros where there is none (files in memory).
+  /// Return the version of the file that was opened; zeros where there is none (files in memory).
   [[nodiscard]] virtual FileFingerprint fingerprint() const { return {}; }
-  /// kFileChanged if the file on disk is not the one that was opened (size, modification time, inode).
+  /// Return kFileChanged if the file on disk is not the one that was opened (size, modification time, inode).
   virtual Status check_unchanged() const = 0;
 };
 

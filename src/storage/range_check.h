@@ -8,7 +8,8 @@
 
 namespace headrace {
 
-/// kCorruptData unless [offset, offset + size_bytes) lies inside a file of `file_bytes` bytes. Safe against overflow.
+/// Return kCorruptData unless [offset, offset + size_bytes) lies inside a file of `file_bytes` bytes. Safe against
+/// overflow.
 Status check_range(std::string_view file_name, std::uint64_t file_bytes, std::uint64_t offset,
                    std::uint64_t size_bytes);
 

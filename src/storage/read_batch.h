@@ -39,7 +39,7 @@ class ReadBatch {
     return buffer_.subspan(places_[i].buffer_offset, places_[i].size);
   }
 
-  /// The reads that will be made: the ranges of a file follow each other, ascending by offset.
+  /// Return the reads that will be made: the ranges of a file follow each other, ascending by offset.
   [[nodiscard]] std::span<const FileRange> merged() const { return merged_; }
   [[nodiscard]] std::uint64_t buffer_bytes() const { return buffer_bytes_; }
 

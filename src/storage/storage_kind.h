@@ -24,15 +24,15 @@ enum class StorageKind : std::uint8_t {
   kHostShare,  ///< 9p, virtiofs: a directory of the host inside a virtual machine.
   kUnknown,
 };
-/// "solid_state", "nfs": for programs.
+/// Return "solid_state", "nfs": for programs.
 std::string_view to_string(StorageKind kind);
 
 struct Storage {
   StorageKind kind = StorageKind::kUnknown;
   std::string name;  ///< For people: "local SSD (nvme0n1, ext4)", "NFS (server:/data)".
-  /// Other machines use it as well: reads that seem cold may come from a server's memory.
+  /// Return true if other machines use it as well: reads that seem cold may come from a server's memory.
   [[nodiscard]] bool shared() const;
-  /// One sentence: what it means for loading.
+  /// Return one sentence: what it means for loading.
   [[nodiscard]] std::string_view meaning() const;
 };
 
@@ -43,13 +43,13 @@ struct StorageFacts {
   std::string path;  ///< Absolute.
 };
 
-/// Where a file lies. Errors are answers here: kUnknown. Costs a few small files of /proc and /sys.
+/// Return where a file lies. Errors are answers here: kUnknown. Costs a few small files of /proc and /sys.
 Storage storage_of(const std::string& path);
-/// The same for facts. \param root  Put before /proc and /sys paths, for tests.
+/// Return the same for facts. \param root  Put before /proc and /sys paths, for tests.
 Storage classify_storage(const StorageFacts& facts, const std::string& root = "");
 
-/// True if the disk has moving parts, from /sys/dev/block/MAJOR:MINOR, through partitions, device-mapper and md to the
-/// disks below; nullopt if the system does not say.
+/// Return true if the disk has moving parts, from /sys/dev/block/MAJOR:MINOR, through partitions, device-mapper and md
+/// to the disks below; nullopt if the system does not say.
 std::optional<bool> is_rotational(unsigned major, unsigned minor, const std::string& root = "");
 
 }  // namespace headrace

@@ -15,7 +15,7 @@ namespace headrace {
 /// or it cannot be looked at. Blocks: one look at each file, by up to 16 threads where they are many. Threads: any.
 std::vector<std::optional<FileFingerprint>> versions_now(std::span<const std::string> paths);
 
-/// The same of one path.
+/// Return the same of one path.
 std::optional<FileFingerprint> version_now(const std::string& path);
 
 }  // namespace headrace

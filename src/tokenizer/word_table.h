@@ -42,9 +42,9 @@ class WordTable {
   explicit WordTable(std::size_t words, std::size_t most_words = kMostWords);
   [[nodiscard]] WordTable copy() const;
 
-  /// True before anything was put there: then nothing may be asked of it.
+  /// Return true before anything was put there: then nothing may be asked of it.
   [[nodiscard]] bool empty() const { return lines_ == nullptr; }
-  /// True where another word ought not to be put; it has to be replaced then.
+  /// Return true where another word ought not to be put; it has to be replaced then.
   [[nodiscard]] bool full() const { return words_ >= most_words_ || elsewhere_.size() >= most_elsewhere_; }
   /// Be full before it takes more than so many bytes, also while it grows; a quarter more words than now have room in
   /// any case. least_bytes() is what that needs.
@@ -69,7 +69,7 @@ class WordTable {
     const WordEntry& entry = *slot(key, hash);
     return entry.key.high != 0 ? &entry : nullptr;
   }
-  /// True if a word is the one of the entry that its key has. Only long words can differ.
+  /// Return true if a word is the one of the entry that its key has. Only long words can differ.
   [[nodiscard]] bool is_word(const WordEntry& entry, std::span<const std::uint8_t> word) const {
     return word.size() <= kShortWordBytes ||
            (entry.tokens[3] == word.size() &&

@@ -12,7 +12,7 @@ namespace headrace {
 /// Return the processor, the cores this process may use, the memory and the kernel; {"cpu", "cores", "memory_bytes",
 /// "system"}.
 Json machine_json();
-/// The same as a line: "AMD EPYC, 2 cores, 23.5 GiB, Linux 6.1".
+/// Return the same as a line: "AMD EPYC, 2 cores, 23.5 GiB, Linux 6.1".
 std::string machine_text(const Json& machine);
 
 /// Bytes of files, and how many of them lie in the page cache.
@@ -26,7 +26,7 @@ struct PageCache {
 };
 /// Ask the system; reads nothing. Files that cannot be opened are left out.
 PageCache look_into_page_cache(const std::vector<std::string>& paths);
-/// {"files", "bytes", "resident_share" (null: not known)}.
+/// Return {"files", "bytes", "resident_share" (null: not known)}.
 Json page_cache_json(const PageCache& cache);
 
 }  // namespace headrace

@@ -11,13 +11,13 @@ namespace headrace {
 
 constexpr std::size_t kScreenColumns = 100;
 
-/// Columns that `text` takes on a terminal: its UTF-8 characters, all of one width here.
+/// Return the columns that `text` takes on a terminal: its UTF-8 characters, all of one width here.
 std::size_t text_columns(std::string_view text);
 
-/// At most `columns` wide: the middle gives way to "…", so that both ends of a path stay readable.
+/// Return the text at most `columns` wide: the middle gives way to "…", so that both ends of a path stay readable.
 std::string shorten(std::string_view text, std::size_t columns);
 
-/// `label`, then `text` wrapped beside it; continuation lines are indented to `indent`. Ends with a newline.
+/// Return `label`, then `text` wrapped beside it; continuation lines are indented to `indent`. Ends with a newline.
 std::string paragraph(std::string_view label, std::size_t indent, std::string_view text);
 
 constexpr std::size_t kLabelColumns = 10;  ///< Indent of the paragraphs on most screens.
@@ -32,9 +32,9 @@ class TextTable {
   explicit TextTable(std::vector<Column> columns) : columns_(std::move(columns)) {}
   void add(std::vector<std::string> cells) { rows_.push_back(std::move(cells)); }
   [[nodiscard]] std::size_t width() const;
-  /// Titles, then one line for each row, without trailing spaces.
+  /// Return the titles, then one line for each row, without trailing spaces.
   [[nodiscard]] std::vector<std::string> lines() const;
-  /// The same as one text, every line indented by two spaces and ended.
+  /// Return the same as one text, every line indented by two spaces and ended.
   [[nodiscard]] std::string indented() const;
 
  private:

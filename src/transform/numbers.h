@@ -14,13 +14,13 @@
 
 namespace headrace {
 
-/// True for integers, booleans and floating point numbers.
+/// Return true for integers, booleans and floating point numbers.
 bool is_number(const DType& type);
-/// True if every value of the type is a float's: what is worked on as float, not as double.
+/// Return true if every value of the type is a float's: what is worked on as float, not as double.
 bool fits_float(const DType& type);
 /// Return the type that a transform's arithmetic makes of one: float64 stays, all others become float32.
 DType result_type(const DType& type);
-/// True if the type has this number, or rounds it to one: an integer is itself, and what is finite stays finite.
+/// Return true if the type has this number, or rounds it to one: an integer is itself, and what is finite stays finite.
 bool has_number(const DType& type, double value);
 /// Return the type of a name: "float32", "bfloat16", "uint8", "bool", … Errors: kInvalidArgument.
 Result<DType> type_of_name(std::string_view name);
@@ -41,7 +41,7 @@ std::optional<C> misfit(const DType& type, std::span<const C> values, bool whole
 /// text; empty if all are there.
 std::string cast_integers(const DType& from_type, const std::byte* from, std::size_t n, const DType& to_type,
                           std::byte* to);
-/// True for integers and bool.
+/// Return true for integers and bool.
 bool is_whole(const DType& type);
 
 extern template void load_numbers(const DType&, const std::byte*, std::size_t, float*);

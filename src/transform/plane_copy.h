@@ -24,7 +24,7 @@ struct Plane {
   std::int64_t next_to = 0;
 };
 
-/// True for elements of 1, 2, 4 or 8 bytes, which both copies take.
+/// Return true for elements of 1, 2, 4 or 8 bytes, which both copies take.
 [[nodiscard]] constexpr bool has_lanes(std::size_t item) {
   return item == 1 || item == 2 || item == 4 || item == 8;
 }

@@ -67,7 +67,7 @@ class Program {
   [[nodiscard]] const std::vector<Mixed>& mixed() const { return mixed_; }
   /// Return the transforms as text: a state is not resumed with other ones.
   [[nodiscard]] std::string identity() const;
-  /// Bytes that a thread takes for what lies between two transforms.
+  /// Return the bytes that a thread takes for what lies between two transforms.
   [[nodiscard]] std::size_t scratch_bytes() const { return scratch_bytes_; }
 
  private:

@@ -32,7 +32,7 @@ class RowProgram {
   /// \param scratch_bytes  Of one row. \param takes_rows  All kernels take any number of rows.
   RowProgram(std::vector<Value> values, std::vector<Step> steps, std::size_t scratch_bytes, bool takes_rows = false);
 
-  /// Bytes that each thread keeps for what lies between two transforms.
+  /// Return the bytes that each thread keeps for what lies between two transforms.
   [[nodiscard]] std::size_t scratch_bytes() const { return scratch_bytes_ * tile_rows_; }
   /// Return whether it takes any number of rows that lie one behind the other: those of ragged fields.
   [[nodiscard]] bool takes_rows() const { return takes_rows_; }

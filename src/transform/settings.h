@@ -28,20 +28,20 @@ class Settings {
   double number(const std::string& name, std::optional<double> otherwise = {});
   std::int64_t whole(const std::string& name, std::optional<std::int64_t> otherwise, std::int64_t least,
                      std::int64_t most = kNoLimit);
-  /// A whole number, or a list of them.
+  /// Read a whole number, or a list of them.
   std::vector<std::int64_t> wholes(const std::string& name, std::optional<std::vector<std::int64_t>> otherwise,
                                    std::int64_t least, std::int64_t most = kNoLimit);
-  /// A number that a field of this type holds: a value that it does not would become another one.
+  /// Read a number that a field of this type holds: a value that it does not would become another one.
   double number_of(const DType& type, const std::string& name, std::optional<double> otherwise = {});
   bool flag(const std::string& name, bool otherwise);
   std::string text(const std::string& name, const std::optional<std::string>& otherwise = {});
-  /// A number, or a list of them.
+  /// Read a number, or a list of them.
   std::vector<double> numbers(const std::string& name, std::optional<std::vector<double>> otherwise = {});
-  /// The same, of which whole numbers are exact.
+  /// Read the same, of which whole numbers are exact.
   std::vector<ExactNumber> exact_numbers(const std::string& name);
   /// Return one number, exactly; an integer beyond int64 is given as a list of one.
   ExactNumber exact_number(const std::string& name, double otherwise);
-  /// Columns of a table.
+  /// Read the columns of a table.
   std::vector<NumberColumn> columns(const std::string& name);
   std::vector<std::string> texts(const std::string& name, std::optional<std::vector<std::string>> otherwise = {});
   /// Note that something is wrong.
@@ -57,7 +57,7 @@ class Settings {
   std::optional<Error> error_;
 };
 
-/// An error that names the transform.
+/// Make an error that names the transform.
 Error transform_error(const Transform& transform, const std::string& text, std::string_view hint = {});
 
 }  // namespace headrace

@@ -25,12 +25,12 @@ def check(root: Path, files: dict[str, str]) -> tuple[int, str]:
 
 
 def test_plain_comments_pass(tmp_path: Path) -> None:
-    """Whose and whom are not reported, nor is an "of" inside a sentence; other folders and file types are not read."""
+    """Whose is not reported, nor is an "of" inside a sentence; other folders and file types are not read."""
     status, output = check(
         tmp_path,
         {
             "src/cache/a.h": "// The rows of a block.\n/// Return a file whose size is known.\nint a; ///< Off\n",
-            "python/headrace/a.py": '"""Rows, and those for whom they are."""\n\nx = 1  # of a block\n',
+            "python/headrace/a.py": '"""Rows, and files whose they are."""\n\nx = 1  # of a block\n',
             "docs/a.md": "// Of those who wait.\n",
             "tests/a_test.cpp": "// Of those who wait.\n",
             "src/CMakeLists.txt": "# Of those who wait.\n",
@@ -67,6 +67,7 @@ def test_string_literals_pass(tmp_path: Path) -> None:
         ("/* for whoever reads */", '"whoever" in a comment'),
         ("// somebody's", '"somebody" in a comment'),
         ("// not for anybody", '"anybody" in a comment'),
+        ("// Whom to ask", '"Whom" in a comment'),
     ],
 )
 def test_cpp_comments_are_named(tmp_path: Path, file: str, line: str, says: str) -> None:
@@ -103,3 +104,31 @@ def test_the_line_inside_a_docstring_is_named(tmp_path: Path) -> None:
     status, output = check(tmp_path, {"python/a.py": '"""Rows.\n\nNot for anybody.\n"""\n'})
     assert status == 1
     assert output.startswith('python/a.py:3: "anybody" in a comment')
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("/// The rows.\nint rows() const;\n", "The rows."),
+        (
+            "/// Rows of it,\n/// return them.\n[[nodiscard]] virtual std::vector<int>\nrows(int of) const = 0;\n",
+            "Rows of it,",
+        ),
+        ("/// True if so.\ntemplate <class T>\nbool is(T x) {\n  return true;\n}\n", "True if so."),
+        ('/// "a", "b".\nstd::string text();\n', '"a", "b".'),
+        ("/// Return the rows.\nint rows() const;\n", ""),
+        ("/// \\param x  A row.\nvoid put(int x);\n", ""),
+        ("/// Errors: kInvalidArgument.\nStatus check();\n", ""),
+        ("/// As rows().\nint more() const;\n", ""),
+        ("/// A block.\nstruct Block { int rows(); };\n", ""),
+        ("/// The rows.\nint rows = count(1);\n", ""),
+        ("/// Called at the end.\nstd::function<void(int)> at_end;\n", ""),
+        ("/// The most.\nconstexpr int kMost = most(1);\n", ""),
+        ("int rows();  ///< The rows.\nint columns();\n", ""),
+    ],
+)
+def test_comments_of_functions_begin_with_a_verb(tmp_path: Path, text: str, says: str) -> None:
+    """In headers; what is no function has a comment of any form."""
+    status, output = check(tmp_path, {"src/a.h": text, "src/a.cpp": text, "src/testing/a.h": text})
+    assert (status, output.count("\n")) == (1 if says else 0, 1), output
+    assert not says or output == f'src/a.h:1: a function\'s comment begins with "{says}": begin with a verb\n'

@@ -55,7 +55,7 @@ class Sink {
   explicit Sink(const std::vector<StoredColumn>& columns, std::shared_ptr<const Program> program = {},
                 std::size_t first_column = 0);
 
-  /// True if the rows of this column are transformed while they are copied: they must come whole.
+  /// Return true if the rows of this column are transformed while they are copied: they must come whole.
   [[nodiscard]] bool transforms(std::size_t field) const { return row_program(field) != nullptr; }
 
   /// Copy the rows of `wanted` that lie in `from` to their places. \param first_row  Number of row 0 of the requests.

@@ -24,11 +24,11 @@ std::shared_ptr<const Program> twice_and_one(bool is_ragged) {
 }
 
 /// Rows in memory as a source may have them: element e of row r is 10 r + e, whatever lies between.
-struct Source {
+struct MadeSource {
   std::vector<std::byte> bytes;
   FieldRows rows;
   RowGeometry geometry;
-  Source(std::uint64_t first_row, std::uint64_t count, std::size_t stride_elements, std::size_t step,
+  MadeSource(std::uint64_t first_row, std::uint64_t count, std::size_t stride_elements, std::size_t step,
          std::size_t unaligned_bytes, bool repeated)
       : bytes(unaligned_bytes + (count * stride_elements + kElements * step) * sizeof(float) + 8) {
     for (std::uint64_t r = 0; r < count; ++r)
@@ -69,7 +69,7 @@ void expect_same(const Slot<float>& plain, const Slot<double>& made) {
   }
 }
 
-Source any_source(bool may_repeat) {
+MadeSource any_source(bool may_repeat) {
   const auto small = [](std::uint64_t end) { return *rc::gen::inRange<std::uint64_t>(0, end); };
   const std::size_t step = 1 + small(2), gap = small(3), unaligned = small(8);
   return {small(20), 1 + small(40), kElements * step + gap, step, unaligned, may_repeat && small(4) == 0};
@@ -87,7 +87,7 @@ TEST(TransformedRows, GoWhereTheRowsWouldGo) {
   EXPECT_TRUE(rc::check([&] {
     const Sinks& sinks = *rc::gen::arbitrary<bool>() ? one_by_one : in_runs;
     const bool moved = *rc::gen::arbitrary<bool>();
-    const Source source = any_source(moved);  // one row in the place of many is wanted by moves
+    const MadeSource source = any_source(moved);  // one row in the place of many is wanted by moves
     const std::uint64_t first_row = *rc::gen::inRange<std::uint64_t>(0, 10);
     Slot<float> plain;
     Slot<double> made;
@@ -122,7 +122,7 @@ TEST(TransformedRows, AreGatheredFromAnywhere) {
   const Sinks sinks(false);
   EXPECT_TRUE(rc::check([&] {
     const std::uint64_t count = *rc::gen::inRange<std::uint64_t>(1, 60), first_row = *rc::gen::inRange(0, 9);
-    const Source source(first_row, count, kElements, 1, 0, false);
+    const MadeSource source(first_row, count, kElements, 1, 0, false);
     std::vector<std::uint64_t> numbers(*rc::gen::inRange<std::size_t>(1, 50)), distances;
     for (std::uint64_t& number : numbers) number = *rc::gen::inRange<std::uint64_t>(0, count);
     if (*rc::gen::arbitrary<bool>())

@@ -36,7 +36,7 @@ class BlockFiller {
   BlockFiller(const BlockFiller&) = delete;
   BlockFiller& operator=(const BlockFiller&) = delete;
 
-  /// The caller may fill the block of `task`: fill, then finish() or abandon(). \return False, and the block is
+  /// Let the caller fill the block of `task`: fill, then finish() or abandon(). \return False, and the block is
   /// abandoned, where there is no memory for it.
   bool begin_in_store(DecodedCache& decoded_cache, const BlockTask& task);
   bool begin_in_cache(DecodedCache& decoded_cache, const BlockTask& task);
@@ -49,7 +49,7 @@ class BlockFiller {
   /// Keep the rows of one decoded piece. \param first_row  Number of the block's first row.
   void fill(std::span<const std::size_t> fields, std::span<const RowGeometry> geometries, const RowsAt& decoded,
             std::uint64_t first_row);
-  /// Every row was filled.
+  /// Finish: every row was filled.
   void finish();
   /// Give up the block, which was not decoded whole: another thread may fill it.
   void abandon();
@@ -63,7 +63,7 @@ class BlockFiller {
   void release() { dense_.reset(), coded_.reset(); }
   /// Return the nanoseconds that keeping took since this was last asked: fresh memory, copies, encoding.
   std::uint64_t take_keep_ns() { return std::exchange(keep_ns_, 0); }
-  /// What is allocated now, as a budget counts it.
+  /// Return what is allocated now, as a budget counts it.
   [[nodiscard]] std::uint64_t scratch_bytes() const { return dense_.charged_bytes() + coded_.charged_bytes(); }
 
  private:

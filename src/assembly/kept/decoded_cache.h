@@ -32,11 +32,11 @@ class DecodedCache {
   MemoryReservation reservation;  ///< Bytes reserved for `rows`, where it is memory.
 
   [[nodiscard]] bool keeps() const { return rows != nullptr || blocks != nullptr; }
-  /// True if the block is kept, or on its way there.
+  /// Return true if the block is kept, or on its way there.
   [[nodiscard]] bool has(std::uint32_t block) const {
     return rows ? rows->ready(block) : blocks && blocks->contains(block);
   }
-  /// False once keeping went wrong: batches are still delivered.
+  /// Return false once keeping went wrong: batches are still delivered.
   [[nodiscard]] bool fills() const { return !disabled_.load(std::memory_order_relaxed); }
   /// Tell the user of something that went wrong.
   void notice(const std::string& text) const { notices->add(Notices::Of::kRun, text); }
@@ -44,9 +44,9 @@ class DecodedCache {
   void disable(const std::string& why);
   /// What an error of a cache means for a loader, which has the rows from the files.
   static constexpr std::string_view kGoesOn = "Loading goes on without the cache.";
-  /// An error, and what it means for the cache, in whole sentences.
+  /// Return an error, and what it means for the cache, in whole sentences.
   static std::string text_of(const Error& error, std::string_view consequence);
-  /// Such a text without kGoesOn: where the cache is all that was asked for, nothing goes on.
+  /// Return such a text without kGoesOn: where the cache is all that was asked for, nothing goes on.
   static std::string reason_of(std::string text);
 
   /// Charge `reservation` for memory of `rows` that processes share, if the process that paid for it is gone. Where the
@@ -62,7 +62,7 @@ class DecodedCache {
   };
   [[nodiscard]] Last last() const;
 
-  /// The last block of `rows` was filled, by a thread of this process.
+  /// Call this when the last block of `rows` was filled, by a thread of this process.
   void set_complete_callback(std::function<void()> callback);
   void notify_complete();
 

@@ -33,12 +33,13 @@ class KeepPolicy {
   [[nodiscard]] double share() const { return share_; }
   /// Keep every block from now on: the user asked for that.
   void keep_everything() { everything_.store(true, std::memory_order_relaxed); }
-  /// True if a block should be kept now.
+  /// Return true if a block should be kept now.
   [[nodiscard]] bool allows(Moment moment) const;
 
-  /// A block of `bytes` was decoded and served in `work_ns`; to keep it took `keep_ns` more, 0 where it was not kept.
+  /// Note that a block of `bytes` was decoded and served in `work_ns`; to keep it took `keep_ns` more, 0 where it was
+  /// not kept.
   void add_decode(Moment moment, std::uint64_t bytes, std::uint64_t work_ns, std::uint64_t keep_ns);
-  /// A block of `bytes` was served from where it is kept.
+  /// Note that a block of `bytes` was served from where it is kept.
   void add_hit(std::uint64_t bytes, std::uint64_t work_ns);
 
   struct Totals {

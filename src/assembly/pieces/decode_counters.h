@@ -14,15 +14,15 @@ class alignas(64) DecodeCounters {
   explicit DecodeCounters(StageClock& stage_clock) : clock(stage_clock) {}
   StageClock& clock;
 
-  /// Decoded bytes of chunks that were decoded, and what one decode of each chunk needed would have been.
+  /// Add the decoded bytes of chunks that were decoded, and what one decode of each chunk needed would have been.
   void add_decodes(std::uint64_t decoded_bytes, std::uint64_t needed_bytes) {
     bump(decoded_, decoded_bytes);
     bump(needed_, needed_bytes);
   }
   void add_slow_piece() { bump(slow_, 1); }
-  /// Requests that were compared with rows at hand: near the rows that were wanted, however small the pieces are.
+  /// Add requests that were compared with rows at hand: near the rows that were wanted, however small the pieces are.
   void add_requests_scanned(std::uint64_t requests) { bump(requests_scanned_, requests); }
-  /// What the thread has allocated by now, as a budget counts it; the most is remembered.
+  /// Note what the thread has allocated by now, as a budget counts it; the most is remembered.
   void hold(std::uint64_t scratch_bytes, std::uint64_t read_buffer_bytes) {
     raise(peak_scratch_, scratch_bytes);
     raise(peak_read_buffer_, read_buffer_bytes);

@@ -38,10 +38,10 @@ class PieceDecoder {
 
   /// Return the number among all rows of the data set of the first row of a file.
   [[nodiscard]] std::uint64_t first_row_of(std::uint32_t file) const { return first_row_of_file_[file]; }
-  /// Decoded bytes since the last call.
+  /// Return the decoded bytes since the last call.
   std::uint64_t take_decoded_bytes();
 
-  /// What is allocated now, as a budget counts it.
+  /// Return what is allocated now, as a budget counts it.
   [[nodiscard]] std::uint64_t scratch_bytes() const {
     return out_.charged_bytes() + ping_.charged_bytes() + pong_.charged_bytes();
   }

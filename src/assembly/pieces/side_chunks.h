@@ -42,7 +42,7 @@ class SideChunks {
   Result<std::shared_ptr<const DecodedPart>> get(const Key& key, const std::function<Result<DecodedPart>()>& decode);
   /// Forget every chunk that no thread uses.
   void clear();
-  /// Most bytes of chunks that were kept at once, as a budget counts them.
+  /// Return the most bytes of chunks that were kept at once, as a budget counts them.
   [[nodiscard]] std::uint64_t peak_bytes() const {
     const std::lock_guard lock(mutex_);
     return peak_bytes_;

@@ -40,7 +40,7 @@ class BlockServer {
   /// first_column  Number of the source's first column among those of `program`.
   BlockServer(const Source& source, const BlockLayout& layout, const ResidentArrays& resident, SideChunks& side_chunks,
               DecodeCounters& counters, std::shared_ptr<const Program> program = {}, std::size_t first_column = 0);
-  /// From now on serve() looks there first, and keeps there what it decoded. It must outlive this.
+  /// Let serve() look there first from now on, and keep there what it decoded. It must outlive this.
   void set_decoded_cache(DecodedCache* decoded_cache) {
     decoded_cache_ = decoded_cache->keeps() ? decoded_cache : nullptr;
   }

@@ -22,7 +22,7 @@ struct BoxReads {
   [[nodiscard]] std::uint64_t bytes(const CellGrid& grid) const { return reads * read_elements * grid.element_bytes; }
 };
 
-/// Holes between rows up to some KiB are read too: that costs less than another call.
+/// Plan the reads of a box. Holes between rows up to some KiB are read too: that costs less than another call.
 BoxReads plan_box_reads(const CellGrid& grid, const BoxOverlap& overlap);
 
 /// Return the bytes of the largest buffer that read_box() needs for boxes of this shape.

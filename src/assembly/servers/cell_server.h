@@ -25,7 +25,7 @@ class CellServer {
   CellServer(const BoxMap& map, const std::vector<SourceGroup>& groups, DecodeCounters& counters)
       : map_(map), groups_(groups), counters_(counters) {}
 
-  /// From now on serve() looks there for cells, and keeps there what it decoded. It must outlive this.
+  /// Let serve() look there for cells from now on, and keep there what it decoded. It must outlive this.
   void set_decoded_cache(DecodedCache* decoded_cache);
   /// Allocate scratch. Errors: kOutOfBudget.
   Status prepare();

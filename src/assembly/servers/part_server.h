@@ -24,7 +24,7 @@ class PartServer {
   /// \param mapped  Must outlive the server.
   PartServer(const MappedSource& mapped, DecodeCounters& counters);
 
-  /// From now on serve() looks there for units, and keeps there what it decoded of them: of all grids of cells, or of
+  /// Let serve() look there for units from now on, and keep there what it decoded of them: of all grids of cells, or of
   /// the first group of rows. It must outlive this.
   void set_decoded_cache(DecodedCache* decoded_cache);
 

@@ -16,7 +16,7 @@ class RequestList {
   using ItemBits = std::uint32_t;
   /// Return the bits that items below `end` take.
   static constexpr ItemBits item_bits(std::uint64_t end);
-  /// True if requests of such items are packed at positions below `end`.
+  /// Return true if requests of such items are packed at positions below `end`.
   static constexpr bool are_packed(ItemBits bits, std::uint64_t end_position);
 
   /// \param bits  The same for all requests of a list; items fit into them.

@@ -78,10 +78,10 @@ class RequestWindow {
   // Decode threads.
   /// Wait for a block that may be decoded. \return False once stop() was called.
   bool claim(Claim& out) noexcept;
-  /// All rows of the claim are in place but those of `failures`. \param digests  One for each run of the claim; empty
-  /// where rows in place are not checked.
+  /// Complete a claim whose rows are all in place but those of `failures`. \param digests  One for each run of the
+  /// claim; empty where rows in place are not checked.
   void complete(Claim& claim, std::span<const RowFailure> failures, std::span<const RowDigest> digests = {}) noexcept;
-  /// True while the claims handed out are no longer wanted: a decode may be given up between two pieces.
+  /// Return true while the claims handed out are no longer wanted: a decode may be given up between two pieces.
   [[nodiscard]] const std::atomic<bool>& cancel_flag() const { return cancelled_; }
 
   // The consumer.
@@ -98,7 +98,7 @@ class RequestWindow {
   void start_epoch(std::uint64_t epoch, std::uint64_t position = 0, bool keep = true);
   /// Wait until next() will not block. \return False after `limit`.
   bool wait_head(std::chrono::nanoseconds limit);
-  /// The next batch, nullopt at the end of the epoch. Blocks. Errors: of the batch's data; kClosed after stop();
+  /// Return the next batch, nullopt at the end of the epoch. Blocks. Errors: of the batch's data; kClosed after stop();
   /// kInternal if what was put in place is not what the plan says.
   Result<std::optional<Delivered>> next();
 
@@ -116,12 +116,12 @@ class RequestWindow {
   bool shrink(std::uint64_t slots, std::chrono::nanoseconds limit);
   /// Take over what another window, which nothing works for any more, has claimed of its epoch: it was decoded once.
   void carry_claims(const RequestWindow& before);
-  /// The sampler knows more of its samples than before.
+  /// Note that the sampler knows more of its samples than before.
   void order_grew();
-  /// A slot's memory came back: the window may grow again.
+  /// Note that a slot's memory came back: the window may grow again.
   void memory_released();
 
-  /// Seconds spent making plans, for the report (nanoseconds, total).
+  /// Return the seconds spent making plans, for the report (nanoseconds, total).
   [[nodiscard]] std::uint64_t plan_ns() const { return plan_ns_.load(std::memory_order_relaxed); }
   [[nodiscard]] std::uint64_t slots_planned() const { return slots_planned_.load(std::memory_order_relaxed); }
 

@@ -39,7 +39,7 @@ struct Wanted {
   std::span<const RowRun> runs;
   std::uint32_t longest_move = 1;  ///< Rows of the longest of `moves`.
 
-  /// An upper bound of the rows wanted: exact where no row is wanted twice.
+  /// Return an upper bound of the rows wanted: exact where no row is wanted twice.
   [[nodiscard]] std::uint64_t num_rows() const {
     std::uint64_t rows = requests.size();
     for (const Move& m : moves) rows += m.count;

@@ -33,8 +33,8 @@ struct SlotMemory {
 class SlotAllocator {
  public:
   virtual ~SlotAllocator() = default;
-  /// True if another slot may enter: asked before it is planned. `starving`: the consumer waits and the window is
-  /// empty.
+  /// Return true if another slot may enter: asked before it is planned. `starving`: the consumer waits and the window
+  /// is empty.
   virtual bool room(bool starving) const = 0;
   /// Return memory for a batch; null where there is no room for one of this size now, which `starving` never gets.
   virtual Result<std::unique_ptr<SlotMemory>> acquire(const StepSizes& sizes, bool starving) = 0;
@@ -91,7 +91,7 @@ struct WindowSlot {
   std::uint32_t finish_left = 0;  ///< Finishing tasks that are not done.
 };
 
-/// Number of place 0 of a batch's samples in a group of a map, for the digest: batches are far apart.
+/// Return the number of place 0 of a batch's samples in a group of a map, for the digest: batches are far apart.
 inline std::uint64_t first_place_of(const Step& step) {
   return step.first_position << 24;
 }

@@ -18,9 +18,9 @@ struct MemoryProbe {
   std::optional<std::uint64_t> address_space_limit_bytes = std::nullopt;
 };
 
-/// The least of MemAvailable (/proc/meminfo), RLIMIT_AS less the address space in use, and for the process's cgroup and
-/// every ancestor (v1 and v2) limit - usage + page cache that the kernel would drop (active and inactive file pages of
-/// memory.stat). memory_limits.h lists them all.
+/// Return the least of MemAvailable (/proc/meminfo), RLIMIT_AS less the address space in use, and for the process's
+/// cgroup and every ancestor (v1 and v2) limit - usage + page cache that the kernel would drop (active and inactive
+/// file pages of memory.stat). memory_limits.h lists them all.
 AvailableMemory detect_available_memory(const MemoryProbe& probe = {});
 
 }  // namespace headrace

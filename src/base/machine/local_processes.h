@@ -7,7 +7,7 @@
 
 namespace headrace {
 
-/// What a launcher put into the environment of this process; null if unset.
+/// Return what a launcher put into the environment of this process; null if unset.
 const char* launcher_variable(const char* name);
 
 struct LocalProcesses {
@@ -15,7 +15,7 @@ struct LocalProcesses {
   std::string reason;  ///< "LOCAL_WORLD_SIZE"; empty if no launcher says anything.
 };
 
-/// From LOCAL_WORLD_SIZE (torchrun), OMPI_COMM_WORLD_LOCAL_SIZE (Open MPI), MPI_LOCALNRANKS (MPICH, Intel MPI) or
+/// Count by LOCAL_WORLD_SIZE (torchrun), OMPI_COMM_WORLD_LOCAL_SIZE (Open MPI), MPI_LOCALNRANKS (MPICH, Intel MPI) or
 /// SLURM_STEP_TASKS_PER_NODE (srun: "4", "4(x2),3"; this host's is number SLURM_NODEID). What cannot be read counts as
 /// not there. \param variable  Looks an environment variable up; null if unset.
 LocalProcesses count_local_processes(const std::function<const char*(const char*)>& variable);

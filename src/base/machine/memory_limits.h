@@ -32,14 +32,14 @@ struct MemoryLimits {
   [[nodiscard]] const MemoryLimit& rules() const { return all[ruling]; }
 };
 
-/// Costs about 0.1 ms. Groups without a limit are not listed.
+/// List what limits this process's memory; costs about 0.1 ms. Groups without a limit are not listed.
 MemoryLimits list_memory_limits(const MemoryProbe& probe = {});
 /// As above, for groups that are known already: costs half.
 MemoryLimits list_memory_limits(const MemoryProbe& probe, const std::vector<CgroupDirectory>& groups);
 
-/// What the page cache could hold now, at most: the least of all limits but ulimit -v.
+/// Return what the page cache could hold now, at most: the least of all limits but ulimit -v.
 std::uint64_t memory_for_files_bytes(const MemoryProbe& probe = {});
-/// Addresses that ulimit -v leaves; 2^64 - 1 if it does not limit.
+/// Return the addresses that ulimit -v leaves; 2^64 - 1 if it does not limit.
 std::uint64_t free_address_space_bytes(const MemoryProbe& probe = {});
 
 /// Size of a tmpfs such as /dev/shm; nullopt where there is none.
@@ -48,7 +48,7 @@ struct SharedMemory {
 };
 std::optional<SharedMemory> shared_memory_size(const std::string& path = "/dev/shm");
 
-/// Resident bytes of this process (/proc/self/statm; 20 us); 0 if unknown.
+/// Return the resident bytes of this process (/proc/self/statm; 20 us); 0 if unknown.
 std::uint64_t resident_bytes(const std::string& root = "");
 
 }  // namespace headrace

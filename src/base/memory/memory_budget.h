@@ -28,7 +28,7 @@ enum class MemoryTag : std::uint8_t {
   kOther
 };
 inline constexpr std::size_t kMemoryTagCount = 8;
-/// "window slots", "scratch", …
+/// Return "window slots", "scratch", …
 std::string_view to_string(MemoryTag tag);
 
 class MemoryReservation;
@@ -37,7 +37,7 @@ class MemoryReservation;
 class Reclaimable {
  public:
   virtual ~Reclaimable() = default;
-  /// What reclaim() could give back now.
+  /// Return what reclaim() could give back now.
   [[nodiscard]] virtual std::uint64_t reclaimable_bytes() const = 0;
   /// Give back `bytes`, or everything if that is less. \return What was given back. Must not reserve.
   virtual std::uint64_t reclaim(std::uint64_t bytes) = 0;
@@ -62,26 +62,26 @@ class MemoryBudget : public std::enable_shared_from_this<MemoryBudget> {
  public:
   /// Create a root budget: what it grants needs no other budget's grant.
   static std::shared_ptr<MemoryBudget> create(std::string name, std::uint64_t limit_bytes);
-  /// The process's budget; by default default_process_memory_bytes(), measured at the first use.
+  /// Return the process's budget; by default default_process_memory_bytes(), measured at the first use.
   static std::shared_ptr<MemoryBudget> process();
   ~MemoryBudget();
   MemoryBudget(const MemoryBudget&) = delete;
   MemoryBudget& operator=(const MemoryBudget&) = delete;
 
-  /// A cap inside this budget. It may be larger than what is free here: then this budget refuses first.
+  /// Make a cap inside this budget. It may be larger than what is free here: then this budget refuses first.
   std::shared_ptr<MemoryBudget> child(std::string name, std::uint64_t limit_bytes);
 
   /// Errors: kOutOfBudget  with what was asked for, the limit, what is free and what holds the rest.
   Result<MemoryReservation> try_reserve(MemoryTag tag, std::uint64_t bytes);
 
-  /// From now on grant up to `limit_bytes`. What is held beyond it stays held; new requests fail until it is given
+  /// Grant up to `limit_bytes`. What is held beyond it stays held; new requests fail until it is given
   /// back.
   void set_limit(std::uint64_t limit_bytes);
   [[nodiscard]] std::uint64_t limit_bytes() const;
-  /// What could be reserved now, here and in every budget above.
+  /// Return what could be reserved now, here and in every budget above.
   [[nodiscard]] std::uint64_t free_bytes() const;
 
-  /// Whom to ask when this budget, or one below it, runs short: of lower `rank` first.
+  /// Add a holder to ask when this budget, or one below it, runs short: of lower `rank` first.
   void add_reclaimable(std::weak_ptr<Reclaimable> holder, ReclaimRank rank);
   /// Ask them for `bytes`, until they have given so much: by rank, of one rank those that could give most first.
   /// \return What they gave back. Not under any lock of theirs.
@@ -165,11 +165,12 @@ class [[nodiscard]] MemoryReservation {
 /// Set the process's budget; caches and idle loaders give back what is held beyond it. Where less is really available
 /// the limit is that, until there is more. kInvalidArgument for 0.
 Status set_process_memory(std::uint64_t bytes);
-/// What it was set to, or is by default: the limit may be lower while the machine is short of memory.
+/// Return what it was set to, or is by default: the limit may be lower while the machine is short of memory.
 std::uint64_t process_memory_wanted();
 /// Return 60 % of the memory that a process may have: what its budget is by default.
 std::uint64_t process_share_bytes(std::uint64_t available_bytes);
-/// The same of what detect_available_memory() finds, divided by the processes that a launcher started on this host.
+/// Return the same of what detect_available_memory() finds, divided by the processes that a launcher started on this
+/// host.
 std::uint64_t default_process_memory_bytes();
 
 }  // namespace headrace

@@ -20,17 +20,17 @@ class MemoryWatch {
   /// \param budget_bytes  What the process may hold while nothing is short.
   explicit MemoryWatch(std::uint64_t budget_bytes, MemoryProbe probe = {});
 
-  /// What the process's budget should be from now on, where that has changed: less than `budget_bytes` while what is
-  /// free and what Headrace holds itself are together smaller, `budget_bytes` again when they have grown. Looks at the
-  /// system at most once in kInterval_ns (about 0.1 ms); nullopt otherwise.
-  /// \param held_bytes  Charged to the process's budget now. Never more than what is resident is counted: memory that
+  /// Return what the process's budget should be from now on, where that has changed: less than `budget_bytes` while
+  /// what is free and what Headrace holds itself are together smaller, `budget_bytes` again when they have grown. Looks
+  /// at the system at most once in kInterval_ns (about 0.1 ms); nullopt otherwise. \param held_bytes  Charged to the
+  /// process's budget now. Never more than what is resident is counted: memory that
   ///        was reserved and not touched yet is free in the system's books.
   std::optional<std::uint64_t> check(std::uint64_t now_ns, std::uint64_t held_bytes);
-  /// The budget was set anew by the user.
+  /// Note that the user set the budget anew.
   void set_budget(std::uint64_t budget_bytes);
 
-  /// What a budget should be when `headroom_bytes` could be held in all: the rule alone. \param current  The budget
-  /// now.
+  /// Return what a budget should be when `headroom_bytes` could be held in all: the rule alone. \param current  The
+  /// budget now.
   static std::uint64_t next_budget(std::uint64_t budget_bytes, std::uint64_t headroom_bytes, std::uint64_t current);
 
  private:

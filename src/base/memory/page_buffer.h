@@ -36,7 +36,7 @@ class PageBuffer {
   [[nodiscard]] std::byte* data() const { return data_; }
   [[nodiscard]] std::uint64_t size_bytes() const { return size_bytes_; }
   [[nodiscard]] std::span<std::byte> bytes() const { return {data_, size_bytes_}; }
-  /// What the buffer can take of physical memory: its size rounded up to pages.
+  /// Return what the buffer can take of physical memory: its size rounded up to pages.
   [[nodiscard]] std::uint64_t charged_bytes() const { return charge_for(size_bytes_); }
   static std::uint64_t charge_for(std::uint64_t size_bytes);
 

@@ -26,13 +26,14 @@ class KeyedPermutation {
   KeyedPermutation(std::uint64_t n, RandomKey key);
 
   [[nodiscard]] std::uint64_t size() const { return n_; }
-  /// The item at `position` < size().
+  /// Return the item at `position` < size().
   [[nodiscard]] std::uint64_t operator()(std::uint64_t position) const {
     do position = encrypt(position);
     while (position >= n_);
     return position;
   }
-  /// The items at positions first, first + 1, …: four at once, which overlap in the processor (12 against 28 ns each).
+  /// Write the items at positions first, first + 1, …: four at once, which overlap in the processor (12 against 28 ns
+  /// each).
   void fill(std::uint64_t first, std::span<std::uint64_t> items) const {
     std::size_t i = 0;
     for (; i + kLanes <= items.size(); i += kLanes) encrypt_lanes(first + i, items.subspan(i).first<kLanes>());
@@ -40,7 +41,7 @@ class KeyedPermutation {
     for (std::uint64_t& item : items)
       if (item >= n_) item = (*this)(item);
   }
-  /// The position of `item`: operator() undone.
+  /// Return the position of `item`: operator() undone.
   [[nodiscard]] std::uint64_t position_of(std::uint64_t item) const {
     do item = decrypt(item);
     while (item >= n_);
@@ -60,7 +61,7 @@ class KeyedPermutation {
   static constexpr std::size_t kLanes = 4;
   __extension__ using uint128 = unsigned __int128;
 
-  /// Keyed and spread over [0, modulus): three multiplications.
+  /// Return a word that is keyed and spread over [0, modulus): three multiplications.
   [[nodiscard]] std::uint64_t mix(int round, std::uint64_t half, std::uint64_t modulus) const {
     const auto& k = keys_[static_cast<std::size_t>(round)];
     std::uint64_t x = (half ^ k.low) * (k.high | 1);

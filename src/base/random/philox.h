@@ -20,7 +20,7 @@ struct Philox4x32 {
   using Counter = std::array<std::uint32_t, 4>;
   using Key = std::array<std::uint32_t, 2>;
 
-  /// Ten rounds: the four words of `counter` under `key`. A bijection of counters for each key.
+  /// Apply ten rounds: return the four words of `counter` under `key`. A bijection of counters for each key.
   static constexpr Counter block(Counter c, Key k) {
     for (int round = 0; round < 10; ++round) {
       const std::uint64_t p0 = std::uint64_t{0xD2511F53} * c[0], p1 = std::uint64_t{0xCD9E8D57} * c[2];
@@ -36,13 +36,13 @@ struct Philox4x32 {
 struct RandomKey {
   std::uint64_t low = 0, high = 0;
 
-  /// For example RandomKey::of({seed, epoch, stream, pool}).
+  /// Make a key, for example RandomKey::of({seed, epoch, stream, pool}).
   static constexpr RandomKey of(std::initializer_list<std::uint64_t> words) {
     RandomKey key{0x6865616472616365u, 0};  // "headrace"
     for (const std::uint64_t word : words) key = key.with(word);
     return key;
   }
-  /// The key of the list that `word` is appended to.
+  /// Return the key of the list that `word` is appended to.
   [[nodiscard]] constexpr RandomKey with(std::uint64_t word) const {
     const auto low_half = [](std::uint64_t x) { return static_cast<std::uint32_t>(x); };
     const auto high_half = [](std::uint64_t x) { return static_cast<std::uint32_t>(x >> 32); };
@@ -77,7 +77,8 @@ class KeyedRandom {
     return result;
   }
 
-  /// Uniform in [0, bound), exactly (Lemire, "Fast random integer generation in an interval", 2019). `bound` > 0.
+  /// Return a number that is uniform in [0, bound), exactly (Lemire, "Fast random integer generation in an interval",
+  /// 2019). `bound` > 0.
   constexpr std::uint64_t below(std::uint64_t bound) {
     __extension__ using uint128 = unsigned __int128;
     uint128 product = static_cast<uint128>((*this)()) * bound;
@@ -87,7 +88,7 @@ class KeyedRandom {
     }
     return static_cast<std::uint64_t>(product >> 64);
   }
-  /// Uniform in [0, 1), 53 bits.
+  /// Return a number that is uniform in [0, 1), 53 bits.
   constexpr double unit() { return static_cast<double>((*this)() >> 11) * 0x1p-53; }
 
  private:

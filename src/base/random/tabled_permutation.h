@@ -35,7 +35,7 @@ class TabledPermutation {
     const KeyedPermutation grid(items, {});
     return KeyedPermutation::kRounds * sizeof(std::uint16_t) * std::max(grid.rows(), grid.columns());
   }
-  /// The items at positions first, first + 1, ….
+  /// Write the items at positions first, first + 1, ….
   void fill(std::uint64_t first, std::span<std::uint64_t> items) const {
     if (table_.empty()) return permutation_.fill(first, items);
     std::size_t i = 0;

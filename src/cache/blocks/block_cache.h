@@ -56,7 +56,7 @@ class BlockCache final : public Reclaimable {
   /// that is not here is kPass.
   Lookup look_up(std::uint32_t block, std::uint64_t rows, std::uint64_t next_use, bool may_fill,
                  std::shared_ptr<const KeptBlock>& out);
-  /// What look_up() said kFill for, decoded. \param block_bytes  As BlockForm has it. \param spare  Of
+  /// Put what look_up() said kFill for, decoded. \param block_bytes  As BlockForm has it. \param spare  Of
   /// most_coded_bytes(), to encode into. A block of no rows takes no memory: there is nothing to be kept of it.
   void put(std::uint32_t block, std::uint64_t rows, std::uint64_t next_use, const std::byte* block_bytes,
            std::span<std::byte> spare);
@@ -67,13 +67,13 @@ class BlockCache final : public Reclaimable {
   /// Keep up to so much from now on.
   void set_capacity(std::uint64_t bytes);
   [[nodiscard]] std::uint64_t capacity_bytes() const;
-  /// True once memory went to others that take_back() has not had again.
+  /// Return true once memory went to others that take_back() has not had again.
   [[nodiscard]] bool has_given() const { return has_given_.load(std::memory_order_relaxed); }
   /// Keep up to `bytes` again, as far as there is memory for it.
   void take_back(std::uint64_t bytes);
   /// Say whether more capacity will come: until then a block that finds no room is not refused for good.
   void set_growing(bool growing) { growing_.store(growing, std::memory_order_relaxed); }
-  /// True if there is hardly room for another `blocks` blocks of `rows`.
+  /// Return true if there is hardly room for another `blocks` blocks of `rows`.
   [[nodiscard]] bool is_short_of_room(std::uint64_t blocks, std::uint64_t rows) const;
   /// Keep nothing any more.
   void close();
@@ -88,7 +88,7 @@ class BlockCache final : public Reclaimable {
   [[nodiscard]] Usage usage() const;
   /// As Usage::refused.
   [[nodiscard]] std::uint64_t refused() const { return refused_.load(std::memory_order_relaxed); }
-  /// True if the block is kept, or a thread is about to put it here.
+  /// Return true if the block is kept, or a thread is about to put it here.
   [[nodiscard]] bool contains(std::uint32_t block) const;
   /// Return how many blocks are kept.
   [[nodiscard]] std::uint64_t num_blocks() const;
@@ -100,7 +100,7 @@ class BlockCache final : public Reclaimable {
     std::uint64_t next_use = 0;
   };
   using ByUse = std::set<std::pair<std::uint64_t, std::uint32_t>>;
-  /// Is a block used so much earlier than the one used last that it takes its place?
+  /// Return whether a block is used so much earlier than the one used last that it takes its place.
   [[nodiscard]] bool beats_last(std::uint64_t next_use) const {
     return !by_use_.empty() && next_use / options_.epoch_ticks < by_use_.rbegin()->first / options_.epoch_ticks;
   }

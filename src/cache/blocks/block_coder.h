@@ -20,7 +20,7 @@ namespace headrace {
 enum class BlockCoding : std::uint8_t { kRaw, kLz4, kShuffleLz4, kShuffleZstd };
 /// Those that encode, the cheapest first.
 inline constexpr std::array kBlockCodings{BlockCoding::kLz4, BlockCoding::kShuffleLz4, BlockCoding::kShuffleZstd};
-/// "decoded", "LZ4", "shuffle + LZ4", "shuffle + zstd-1".
+/// Return "decoded", "LZ4", "shuffle + LZ4", "shuffle + zstd-1".
 std::string_view to_string(BlockCoding coding);
 
 /// One block's rows, encoded: field after field, piece after piece.
@@ -35,11 +35,11 @@ struct CodedBlock {
   [[nodiscard]] std::uint64_t bytes() const { return pieces.empty() ? 0 : pieces.back().end; }
 };
 
-/// Scratch of decode_piece(): the largest piece of any field, twice.
+/// Return the scratch of decode_piece(): the largest piece of any field, twice.
 std::uint64_t piece_scratch_bytes(const BlockForm& form);
-/// Largest result of encode_block().
+/// Return the largest result of encode_block().
 std::uint64_t most_coded_bytes(const BlockForm& form, std::uint64_t rows);
-/// Can blocks of so many rows be encoded at all? Not from 2 GiB on.
+/// Return whether blocks of so many rows can be encoded at all. Not from 2 GiB on.
 bool can_encode(const BlockForm& form, std::uint64_t rows);
 /// Encode the block (see BlockForm) into `out`, of most_coded_bytes(). Errors: kInternal.
 Result<CodedBlock> encode_block(const BlockForm& form, std::uint64_t rows, BlockCoding coding, const std::byte* block,
@@ -63,7 +63,7 @@ struct CodingCase {
   double decoded_room = 0;  ///< Memory for decoded blocks, as a share of the decoded data.
   double encoded_room = 0;  ///< Memory for encoded ones, as a share of the decoded data.
 };
-/// The trial with the shortest run; null: keeping decoded blocks is as good.
+/// Return the trial with the shortest run; null: keeping decoded blocks is as good.
 const CodingTrial* choose_coding(std::span<const CodingTrial> trials, const CodingCase& c);
 
 }  // namespace headrace

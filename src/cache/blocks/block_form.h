@@ -33,7 +33,7 @@ class BlockForm {
   [[nodiscard]] std::size_t num_fields() const { return row_bytes_.size(); }
   [[nodiscard]] std::uint64_t row_bytes(std::size_t field) const { return row_bytes_[field]; }
   [[nodiscard]] std::uint32_t element_bytes(std::size_t field) const { return element_bytes_[field]; }
-  /// Where a field starts in the buffer of a block of `rows`.
+  /// Return where a field starts in the buffer of a block of `rows`.
   [[nodiscard]] std::uint64_t offset(std::size_t field, std::uint64_t rows) const {
     std::uint64_t at = 0;
     for (std::size_t f = 0; f < field; ++f) at += align_up(rows * row_bytes_[f], step_);

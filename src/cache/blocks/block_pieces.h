@@ -37,7 +37,7 @@ struct Pieces {
   }
   /// Return the pieces of a block of `block_rows`.
   [[nodiscard]] std::uint64_t count(std::uint64_t block_rows) const { return (block_rows + rows - 1) / rows * per_row; }
-  /// Where a piece starts in the field's rows of the block.
+  /// Return where a piece starts in the field's rows of the block.
   [[nodiscard]] std::uint64_t offset(std::uint64_t piece) const {
     return piece / per_row * rows * row_bytes + piece % per_row * bytes;
   }

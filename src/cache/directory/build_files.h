@@ -31,7 +31,7 @@ struct BuildFiles {
 
   [[nodiscard]] std::byte* states() const;
   [[nodiscard]] std::atomic<std::uint32_t>* checksums(const RowLayout& layout) const;
-  /// The pid namespace (filler.h) of the processes that build.
+  /// Return the pid namespace (filler.h) of the processes that build.
   [[nodiscard]] std::atomic<std::uint64_t>& builders() const;
 
   /// Write the manifest and the tables and make everything last. \param sample  sample_of() the sources. Errors:

@@ -22,7 +22,7 @@ class BuildingStore final : public RowStore {
   Lookup look_up(std::uint64_t block) override;
   [[nodiscard]] bool ready(std::uint64_t block) const override { return states_.ready(block); }
   bool wait(std::uint64_t block, std::chrono::nanoseconds limit) override { return states_.wait(block, limit); }
-  /// Null: a store to a mapped page that finds the disk full would end in SIGBUS.
+  /// Return null: a store to a mapped page that finds the disk full would end in SIGBUS.
   [[nodiscard]] std::byte* writable(std::size_t, std::uint64_t) override { return nullptr; }
   Status put(std::uint64_t block, std::span<const std::byte* const> rows) override;
   bool publish(std::uint64_t block) override { return states_.publish(block); }
@@ -30,7 +30,7 @@ class BuildingStore final : public RowStore {
   [[nodiscard]] bool complete() const override { return states_.complete(); }
   [[nodiscard]] std::uint64_t ready_blocks() const override { return states_.ready_blocks(); }
   Status finish() override;
-  /// What a former run left is verified by look_up(): a ready block was.
+  /// Do nothing: what a former run left is verified by look_up(): a ready block was.
   Status check(std::uint64_t) override { return {}; }
   [[nodiscard]] bool all_checked() const override { return true; }
   [[nodiscard]] std::uint64_t charged_bytes() const override { return 0; }

@@ -37,13 +37,13 @@ struct CacheOpened {
   std::vector<std::string> notes;
 };
 
-/// The cache of these rows in `directory`: a whole one, or one that is being built, by this process and others. The
-/// directory is made if need be. Errors: kWriteFailed if it cannot be written or has no room for the data, naming what
-/// is missing; kPermission; kUnsupported for a field that .npy cannot hold.
+/// Open the cache of these rows in `directory`: a whole one, or one that is being built, by this process and others.
+/// The directory is made if need be. Errors: kWriteFailed if it cannot be written or has no room for the data, naming
+/// what is missing; kPermission; kUnsupported for a field that .npy cannot hold.
 Result<CacheOpened> open_cache_directory(const std::string& directory, const CacheOrigin& origin, RowLayout layout);
 
-/// The whole cache of these rows in `directory`; its store is null if there is none that could be used. Makes nothing;
-/// a cache whose sources were touched and are the same is told of it.
+/// Find the whole cache of these rows in `directory`; its store is null if there is none that could be used. Makes
+/// nothing; a cache whose sources were touched and are the same is told of it.
 CacheOpened find_whole_cache(const std::string& directory, const CacheOrigin& origin, RowLayout layout);
 
 /// One cache found in a directory.
@@ -57,7 +57,7 @@ struct CacheEntry {
 };
 std::string_view to_string(CacheEntry::State state);
 
-/// The caches in a directory, by name; kStale where a source has changed or is gone. Reads manifests only.
+/// Return the caches in a directory, by name; kStale where a source has changed or is gone. Reads manifests only.
 Result<std::vector<CacheEntry>> list_caches(const std::string& directory);
 /// Read one cache whole and compare it with its checksums. `progress(done, total)` may be empty; false stops.
 /// Errors: none for damage: that is kDamaged, with file, block and bytes in the note.

@@ -36,22 +36,23 @@ struct CacheManifest {
   std::string sample;                ///< sample_of() the sources; empty: not known.
 
   [[nodiscard]] std::string to_json() const;
-  /// Everything in it was checked but what lies in other files. Errors: kCorruptData, kUnsupported: another version.
+  /// Read a manifest and check everything in it but what lies in other files. Errors: kCorruptData, kUnsupported:
+  /// another version.
   static Result<CacheManifest> parse(std::string_view text);
 };
 
-/// Rows of the blocks of all files if they have one length, but for the last block of each file.
+/// Return the rows of the blocks of all files if they have one length, but for the last block of each file.
 std::optional<std::uint64_t> uniform_block_rows(const RowLayout& layout, const std::vector<CacheSource>& sources);
-/// The block starts that this means. \param num_blocks  As many are expected: nullopt if there are not.
+/// Return the block starts that this means. \param num_blocks  As many are expected: nullopt if there are not.
 std::optional<std::vector<std::uint64_t>> uniform_block_starts(std::uint64_t block_rows, std::uint64_t num_blocks,
                                                                const std::vector<CacheSource>& sources);
 
-/// True if the cache holds these fields, under these names.
+/// Return true if the cache holds these fields, under these names.
 bool holds_fields(const CacheManifest& found, const RowLayout& layout);
 
-/// What is different from what is wanted, in words ("it was made from other files: …"); nullopt if nothing is. Sources
-/// are compared by base name, size, time of modification and rows.
-/// What else was touched is no difference: difference_of() sees to that.
+/// Return what is different from what is wanted, in words ("it was made from other files: …"); nullopt if nothing is.
+/// Sources are compared by base name, size, time of modification and rows. What else was touched is no difference:
+/// difference_of() sees to that.
 std::optional<std::string> describe_difference(const CacheManifest& found, const CacheOrigin& origin,
                                                const RowLayout& layout);
 }  // namespace headrace

@@ -15,10 +15,10 @@ namespace headrace {
 /// does not compare again. Blocks: reads samples then.
 std::optional<std::string> difference_of(WholeCache& cache, const CachePlan& plan, std::vector<std::string>& notes);
 
-/// How a source of a cache differs from what it is now. Devices have other numbers on other hosts, and after a restart:
-/// they are not compared.
+/// Return how a source of a cache differs from what it is now. Devices have other numbers on other hosts, and after a
+/// restart: they are not compared.
 FileChange change_of(const CacheSource& then, const FileFingerprint& now);
-/// The same in words; nullopt: it does not.
+/// Return the same in words; nullopt: it does not.
 std::optional<std::string> change_text(const CacheSource& then, const FileFingerprint& now);
 
 }  // namespace headrace

@@ -33,7 +33,7 @@ struct WholeCache {
 /// Errors: those of mmap.
 Result<std::shared_ptr<RowStore>> map_whole_cache(WholeCache cache);
 
-/// True if the folder is this user's, root's, or that of the owner of the directory around it.
+/// Return true if the folder is this user's, root's, or that of the owner of the directory around it.
 bool is_trusted(const Folder& directory, const Folder& folder);
 
 }  // namespace headrace

@@ -34,8 +34,8 @@ using ReceivedSocket = std::unique_ptr<Descriptor, ForgetReceived>;
 /// of the socket is closed in the child, so that the name is free when this process ends.
 class DescriptorServer {
  public:
-  /// `fd` must stay open as long. Null if the name is taken. Errors: kUnsupported; kOutOfBudget: the system starts no
-  /// thread; the name is then free again.
+  /// Serve `fd`, which must stay open as long. Null if the name is taken. Errors: kUnsupported; kOutOfBudget: the
+  /// system starts no thread; the name is then free again.
   static Result<std::unique_ptr<DescriptorServer>> start(const std::string& name, const Handshake& handshake, int fd,
                                                          const ThreadStarter& starter = start_thread);
   /// Serve on the socket that came with the descriptor, beside those that do already. Errors: kUnsupported.
@@ -44,7 +44,7 @@ class DescriptorServer {
   ~DescriptorServer();
   DescriptorServer(const DescriptorServer&) = delete;
   DescriptorServer& operator=(const DescriptorServer&) = delete;
-  /// In the child after fork().
+  /// Close the socket in the child after fork().
   void close_in_child() { socket_.reset(); }
 
  private:

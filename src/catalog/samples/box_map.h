@@ -76,7 +76,7 @@ class BoxMap final : public SampleMap {
   /// Return the decoded bytes of a group's array for each delivered one, where each visit decodes the chunks of its
   /// boxes once: of the first volume, whose chunks the others tend to have.
   [[nodiscard]] double visit_amplification_of(std::size_t group) const;
-  /// True if each epoch draws other boxes.
+  /// Return true if each epoch draws other boxes.
   [[nodiscard]] bool drawn() const { return drawn_; }
   [[nodiscard]] const std::vector<Volume>& volumes() const { return options_.volumes; }
   [[nodiscard]] const Axes& box() const { return options_.box; }

@@ -77,7 +77,7 @@ struct BoxOverlap {
   /// Elements of the box from `owned_begin` on that are this cell's to write: more than `count` where the box begins
   /// before the array, or reaches past its end.
   Axes owned_begin{}, owned{};
-  /// True if some of those lie outside the array.
+  /// Return true if some of those lie outside the array.
   [[nodiscard]] bool reaches_outside() const { return owned != count; }
 };
 BoxOverlap overlap_of(const CellGrid& grid, std::uint64_t cell_number, const Places& box_start, const Axes& box_shape);

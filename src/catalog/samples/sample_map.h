@@ -67,7 +67,7 @@ class SampleMap {
     kUnknown,  ///< Samples are drawn, and nothing is known of a home.
   };
   [[nodiscard]] virtual HomeUnits home_units() const { return HomeUnits::kSettled; }
-  /// True if each epoch draws its samples anew.
+  /// Return true if each epoch draws its samples anew.
   [[nodiscard]] bool draws_samples() const { return home_units() != HomeUnits::kSettled; }
 
   /// Return what a part adds to the sum that proves it was put in place: the hash of what is copied, from where, to

@@ -18,11 +18,12 @@ namespace headrace {
 /// Where each sample's rows begin and end: listed, or at equal distances. Both ascend.
 class Spans {
  public:
-  /// Sample i has rows [starts[i], starts[i + 1]).
+  /// Make spans of which the i-th has rows [starts[i], starts[i + 1]).
   static Spans between(std::vector<std::uint64_t> starts);
   static Spans between(std::shared_ptr<const std::vector<std::uint64_t>> starts);
-  /// Sample i of a stretch has its rows [i * stride, i * stride + length): windows, which overlap where length is above
-  /// stride, as many as fit. \param stretches  Rows over whose ends no window reaches, one after the other.
+  /// Make spans of which the i-th of a stretch has its rows [i * stride, i * stride + length): windows, which overlap
+  /// where length is above stride, as many as fit. \param stretches  Rows over whose ends no window reaches, one after
+  /// the other.
   static Spans windows(std::vector<RowRange> stretches, std::uint64_t stride, std::uint64_t length);
 
   [[nodiscard]] std::uint64_t size() const { return count_; }
@@ -32,7 +33,7 @@ class Spans {
     return s.rows.first + (i - s.first_sample) * stride_;
   }
   [[nodiscard]] std::uint64_t end(std::uint64_t i) const { return starts_ ? (*starts_)[i + 1] : begin(i) + length_; }
-  /// Length of every sample; 0: they differ.
+  /// Return the length of every sample; 0: they differ.
   [[nodiscard]] std::uint64_t common_length() const { return starts_ ? 0 : length_; }
   [[nodiscard]] std::uint64_t memory_bytes() const {
     return (starts_ ? starts_->capacity() * sizeof(std::uint64_t) : 0) + stretches_.capacity() * sizeof(stretches_[0]);

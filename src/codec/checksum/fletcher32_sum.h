@@ -6,10 +6,10 @@
 
 namespace headrace {
 
-/// Equal to H5_checksum_fletcher32 of HDF5 (H5checksum.c) for every input; SIMD, chosen at run time.
+/// Return what H5_checksum_fletcher32 of HDF5 (H5checksum.c) does for every input; SIMD, chosen at run time.
 std::uint32_t fletcher32_sum(const std::uint8_t* data, std::size_t size_bytes);
 
-/// The same by its definition.
+/// Compute the same by its definition.
 std::uint32_t fletcher32_sum_scalar(const std::uint8_t* data, std::size_t size_bytes);
 
 }  // namespace headrace

@@ -7,7 +7,7 @@
 
 namespace headrace {
 
-/// nullptr only if there is no memory for it.
+/// Return the thread's context; nullptr only if there is no memory for it.
 inline ZSTD_DCtx* thread_zstd_context() {
   struct Free {
     void operator()(ZSTD_DCtx* context) const { ZSTD_freeDCtx(context); }

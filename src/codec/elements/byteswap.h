@@ -10,7 +10,7 @@ namespace headrace {
 /// are left alone. SIMD, chosen at run time, for 2, 4 and 8; a size of 1 does nothing. Any alignment.
 void swap_bytes(std::span<std::byte> data, std::size_t number_bytes);
 
-/// The same by its definition.
+/// Compute the same by its definition.
 void swap_bytes_scalar(std::span<std::byte> data, std::size_t number_bytes);
 
 }  // namespace headrace

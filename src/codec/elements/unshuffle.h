@@ -6,11 +6,11 @@
 
 namespace headrace {
 
-/// out[e * element_bytes + b] = in[b * elements + e]: byte planes to elements. Both hold elements * element_bytes bytes
-/// and do not overlap. SIMD, chosen at run time, for 2, 3, 4 and all sizes from 8 bytes.
+/// Write out[e * element_bytes + b] = in[b * elements + e]: byte planes to elements. Both hold elements * element_bytes
+/// bytes and do not overlap. SIMD, chosen at run time, for 2, 3, 4 and all sizes from 8 bytes.
 void unshuffle(const std::uint8_t* in, std::size_t elements, std::size_t element_bytes, std::uint8_t* out);
 
-/// The same by its definition.
+/// Compute the same by its definition.
 void unshuffle_scalar(const std::uint8_t* in, std::size_t elements, std::size_t element_bytes, std::uint8_t* out);
 
 }  // namespace headrace

@@ -15,7 +15,7 @@ namespace headrace {
 /// reads is the one that it was. Threads: one at a time.
 class KeptFacts {
  public:
-  /// Looks at each file, those of chunks too. \param store  nullopt: nothing is remembered.
+  /// Look at each file, those of chunks too. \param store  nullopt: nothing is remembered.
   KeptFacts(const Source& source, std::optional<IndexStore> store);
 
   /// Return what was kept under `key`; nullopt: nothing, or a file has changed since.

@@ -25,14 +25,14 @@ enum class NanLabels : std::uint8_t {
   kCounted,
 };
 
-/// Whole numbers of at most 1000 kinds are classes, numbered in ascending order; of a one-hot row the place of its 1 is
-/// the class; other numbers are a quantity. Integers are compared exactly, whatever their size. A row of one entry is
-/// that number. Throws: kFieldMissing; kInvalidArgument: not a number a sample; kCorruptData: NaN, or a row of several
-/// entries that is not one-hot, that is, one 1 and otherwise 0.
+/// Number the classes: whole numbers of at most 1000 kinds in ascending order; of a one-hot row the place of
+/// its 1 is the class; other numbers are a quantity. Integers are compared exactly, whatever their size. A row of one
+/// entry is that number. Throws: kFieldMissing; kInvalidArgument: not a number a sample; kCorruptData: NaN, or a row of
+/// several entries that is not one-hot, that is, one 1 and otherwise 0.
 Label read_label(const Dataset& data, const std::string& field, const std::function<bool()>& go_on = {},
                  NanLabels nan = NanLabels::kRefused);
 
-/// The error of one that needs classes `to` something, and `field` has none.
+/// Return the error of one that needs classes `to` something, and `field` has none.
 Error without_classes(const std::string& field, std::string_view to);
 
 }  // namespace headrace

@@ -13,7 +13,7 @@
 
 namespace headrace {
 
-/// True if a file was written so long ago that its times and size tell it from whatever is written over it.
+/// Return true if a file was written so long ago that its times and size tell it from whatever is written over it.
 bool has_settled(const FileFingerprint& fingerprint);
 
 /// For one opening of one data set. Threads: one at a time.

@@ -9,7 +9,7 @@
 
 namespace headrace {
 
-/// Every file that `paths` mean, in the order of the data set.
+/// List every file that `paths` mean, in the order of the data set.
 ///
 /// "~" and "~user" are home directories. "*", "?" and "[a-z]" match inside one name, "**" any number of directories; a
 /// leading dot must be written out. Links are followed, but not in circles. The files of one glob are ordered naturally
@@ -27,10 +27,11 @@ std::string expand_home(const std::string& path);
 /// Return paths that mean the same in any folder.
 std::vector<std::string> absolute_paths(const std::vector<std::string>& paths);
 
-/// True if `a` comes before `b`: runs of digits compare as numbers, "/" before anything else.
+/// Return true if `a` comes before `b`: runs of digits compare as numbers, "/" before anything else.
 bool natural_less(std::string_view a, std::string_view b);
 
-/// True if `name` matches `pattern` with *, ?, [abc], [a-z], [!a]. Does not depend on the locale; ? is one character.
+/// Return true if `name` matches `pattern` with *, ?, [abc], [a-z], [!a]. Does not depend on the locale; ? is one
+/// character.
 bool glob_match(std::string_view pattern, std::string_view name);
 
 }  // namespace headrace

@@ -8,7 +8,7 @@
 
 namespace headrace {
 
-/// True if a field's path has a "*".
+/// Return true if a field's path has a "*".
 bool has_numbered_arrays(const OpenOptions& options);
 
 /// Open the arrays that the fields' paths stand for: a sample is the rows of those with one name in place of the "*",

@@ -34,7 +34,7 @@ PartOfSamples field_at(const std::vector<std::string>& files, const OpenOptions&
 /// Open OpenOptions::targets. \return  Nullopt: there are none. Throws what open() throws; where they are of several
 /// places that do not fit together, the error says which.
 std::optional<Dataset> open_targets(const std::vector<std::string>& files, const OpenOptions& options);
-/// The same, of these files.
+/// Return the same, of these files.
 Dataset open_targets_at(const PartOfSamples& part, const OpenOptions& options);
 
 }  // namespace headrace

@@ -33,8 +33,8 @@ struct SpanList {
 /// leave it.
 SpanList read_offsets(const Dataset& data, const Dataset& offsets, const std::function<bool()>& go_on);
 
-/// The same of rows counted through all files. Errors: kInvalidArgument: they fall, leave the files, or a sample would
-/// have rows of two.
+/// Return the same of rows counted through all files. Errors: kInvalidArgument: they fall, leave the files, or a sample
+/// would have rows of two.
 SpanList divide_offsets(const Dataset& data, const std::vector<std::uint64_t>& offsets);
 
 }  // namespace headrace

@@ -40,16 +40,16 @@ struct FileState : std::enable_shared_from_this<FileState> {
   int users_ = 0;
 };
 
-/// "HDF5 (superblock 0)".
+/// Return "HDF5 (superblock 0)".
 std::string format_name_of(const FileState& state);
 
 /// Open `state.file` (whose superblock has been read) with libhdf5.
 /// Errors: kUnsupported (newer than the library, being written), kCorruptData, and those of reading.
 Status open_with_library(const LibraryLock&, FileState& state);
 
-/// Why libhdf5 could not do what it was just asked: the failed read if there was one, kUnsupported for what a newer
-/// HDF5 has written, else kCorruptData with its innermost message. \param what  "open the dataset", …
-/// \param header  Of the object in question, whose message versions are then named.
+/// Return why libhdf5 could not do what it was just asked: the failed read if there was one, kUnsupported for what a
+/// newer HDF5 has written, else kCorruptData with its innermost message. \param what  "open the dataset", … \param
+/// header  Of the object in question, whose message versions are then named.
 Error library_failure(const LibraryLock&, FileState& state, const std::string& what,
                       const std::vector<HeaderMessage>& header = {});
 

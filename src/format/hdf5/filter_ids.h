@@ -30,7 +30,7 @@ std::vector<FilterSpec> codecs_of(const std::vector<StoredFilter>& filters);
 /// Return the names of all filters that this build decodes itself, in one line.
 std::string decodable_filters();
 
-/// "filter 32013 (ZFP)", for messages.
+/// Return "filter 32013 (ZFP)", for messages.
 std::string filter_text(const StoredFilter& filter);
 
 }  // namespace headrace::hdf5

@@ -8,7 +8,7 @@
 
 namespace headrace::hdf5 {
 
-/// True if the file has an HDF5 signature (at 0, 512, 1024, …). Errors: of reading.
+/// Return true if the file has an HDF5 signature (at 0, 512, 1024, …). Errors: of reading.
 Result<bool> is_hdf5(const RandomAccessFile& file);
 
 /// Open an HDF5 file and walk over it. All metadata and data come through `file`.

@@ -38,7 +38,7 @@ class LibraryLock {
   unsigned plugins_ = 0;
 };
 
-/// True if HEADRACE_HDF5_PLUGINS=1.
+/// Return true if HEADRACE_HDF5_PLUGINS=1.
 bool plugins_allowed();
 
 /// An owned libhdf5 id. Destroy, move or reset it only while a LibraryLock is held.
@@ -73,14 +73,14 @@ struct LibraryError {
   };
   std::vector<Frame> frames;
 
-  /// The innermost message with its function: "bad version number for layout message (H5O__layout_decode)".
+  /// Return the innermost message with its function: "bad version number for layout message (H5O__layout_decode)".
   [[nodiscard]] std::string text() const;
-  /// True if any message contains `words`.
+  /// Return true if any message contains `words`.
   [[nodiscard]] bool mentions(std::string_view words) const;
 };
 LibraryError last_library_error(const LibraryLock&);
 
-/// Version of the library this process runs with, for example "1.10.8".
+/// Return the version of the library this process runs with, for example "1.10.8".
 std::string library_version(const LibraryLock&);
 
 }  // namespace headrace::hdf5

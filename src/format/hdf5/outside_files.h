@@ -22,7 +22,7 @@ struct RawSegment {
   std::uint64_t offset_bytes = 0, size_bytes = 0;
 };
 
-/// The external raw files of a dataset that needs `needed_bytes`, in order, checked.
+/// Return the external raw files of a dataset that needs `needed_bytes`, in order, checked.
 /// Errors: kNotFound, kUnsupported (outside the directory), kCorruptData (too short).
 Result<std::vector<RawSegment>> external_segments(const LibraryLock&, hid_t creation_list, const std::string& directory,
                                                   std::uint64_t needed_bytes);

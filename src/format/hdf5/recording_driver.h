@@ -35,11 +35,12 @@ struct DriverState : std::enable_shared_from_this<DriverState> {
   } recording;
 };
 
-/// A file access property list that opens through the driver. `state` is held by a shared pointer.
+/// Return a file access property list that opens through the driver. `state` is held by a shared pointer.
 Id driver_access_list(const LibraryLock&, DriverState& state);
 
-/// Canonical path of `name` if it is a regular file inside `directory` (also canonical); relative names start there.
-/// Errors: kNotFound; kUnsupported if it lies elsewhere, which a file from someone else could abuse to read any file.
+/// Return the canonical path of `name` if it is a regular file inside `directory` (also canonical); relative names
+/// start there. Errors: kNotFound; kUnsupported if it lies elsewhere, which a file from someone else could abuse to
+/// read any file.
 Result<std::string> path_inside(const std::string& directory, const std::string& name);
 
 }  // namespace headrace::hdf5

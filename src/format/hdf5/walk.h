@@ -27,12 +27,12 @@ struct Walked {
   bool groups_sound = true;          ///< No group was damaged: libhdf5 may look up any path.
 };
 
-/// Hard links are followed, each object listed under its shallowest path (then the first by name), so cycles end. Soft
-/// links are other names of what is listed; external and user-defined links are never followed.
+/// Walk a file. Hard links are followed, each object listed under its shallowest path (then the first by name), so
+/// cycles end. Soft links are other names of what is listed; external and user-defined links are never followed.
 /// Errors: kUnsupported for more than 10^6 objects; the cause where nothing at all can be read.
 Result<Walked> walk_file(const LibraryLock&, FileState& state);
 
-/// Object that a path leads to, also through soft links; nullopt if there is none.
+/// Find the object that a path leads to, also through soft links; nullopt if there is none.
 std::optional<ObjectKey> find_object(const LibraryLock&, FileState& state, const std::string& path);
 
 /// A dataset whose header, and those of the groups on the way to it, libhdf5 reads without harm.

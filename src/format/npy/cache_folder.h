@@ -8,7 +8,7 @@
 
 namespace headrace::npy {
 
-/// True if `path` is a directory with a manifest.json in it.
+/// Return true if `path` is a directory with a manifest.json in it.
 bool is_cache_folder(const std::string& path);
 
 /// Open a whole cache. Each field of the manifest is an array of that name; its type and shape are compared with the

@@ -25,7 +25,7 @@ struct ManifestText {
   static Result<nlohmann::ordered_json> read(std::string_view text);
 };
 
-/// True for a plain name of a file in the same folder: no path, not hidden.
+/// Return true for a plain name of a file in the same folder: no path, not hidden.
 bool is_plain_file_name(std::string_view name);
 
 }  // namespace headrace

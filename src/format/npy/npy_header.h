@@ -36,7 +36,7 @@ struct NpyHeader {
   std::uint64_t value_bytes = 0;     ///< Bytes of all values; checked against overflow.
 };
 
-/// True if bytes begin as a .npy file does.
+/// Return true if bytes begin as a .npy file does.
 bool is_npy(std::span<const std::byte> head);
 
 /// Read bytes of a file, or of a member of an archive, from its start.

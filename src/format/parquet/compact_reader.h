@@ -69,7 +69,7 @@ class CompactReader {
   /// Take what follows for damaged, for a reason of the caller's.
   void fail(std::string why);
   [[nodiscard]] bool ok() const { return error_.empty(); }
-  /// True if the bytes end in the middle: more of them might make sense.
+  /// Return true if the bytes end in the middle: more of them might make sense.
   [[nodiscard]] bool ended_early() const { return ended_early_; }
   [[nodiscard]] const std::string& error() const { return error_; }
   /// Return how many bytes were read.

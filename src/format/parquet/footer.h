@@ -33,7 +33,7 @@ class FooterDecoder {
   FileMetadata metadata_;
 };
 
-/// True if bytes begin as a Parquet file does, an encrypted one included.
+/// Return true if bytes begin as a Parquet file does, an encrypted one included.
 bool is_parquet(std::span<const std::byte> head);
 
 }  // namespace headrace::parquet

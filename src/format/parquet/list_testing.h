@@ -130,7 +130,7 @@ inline Bytes write_lists(
   return file;
 }
 
-/// Lists of 0 to 6 elements, and one that is longer than pages; if they are optional some are null.
+/// List of 0 to 6 elements, and one that is longer than pages; if they are optional some are null.
 inline TestLists some_lists(std::vector<TestColumn> leaves, std::vector<std::size_t> group_rows, bool optional = true) {
   TestLists lists{optional, std::move(leaves), {}, std::move(group_rows)};
   std::size_t rows = 0, elements = 0;

@@ -116,7 +116,7 @@ inline void append_packed(Bytes& to, std::vector<std::uint32_t> numbers, std::ui
   append_varint(to, numbers.size() / 8 << 1 | 1);
   append(to, packed_bits(std::span<const std::uint32_t>(numbers), width));
 }
-/// Runs of 16: repeated ones where all are the same, else bit-packed.
+/// Run of 16: repeated ones where all are the same, else bit-packed.
 inline Bytes runs_of(std::span<const std::uint32_t> numbers, std::uint32_t width) {
   Bytes out;
   for (std::size_t i = 0; i < numbers.size(); i += 16) {

@@ -56,7 +56,7 @@ class ByteSink {
  private:
   Status flush();
   [[nodiscard]] Error failed(const char* call) const;
-  /// The same, kept for all later calls.
+  /// Return the same, kept for all later calls.
   Error lost(const char* call);
 
   std::string path_;

@@ -13,7 +13,8 @@ namespace headrace::token_files {
 /// Return the name of a format whose files would be read as tokens without an error; empty: none is known.
 std::string_view foreign_name(std::span<const std::byte> start);
 
-/// True if these bytes are text: UTF-8 without control characters, or, if they are many, mostly letters of ASCII.
+/// Return true if these bytes are text: UTF-8 without control characters, or, if they are many, mostly letters of
+/// ASCII.
 bool is_text(std::span<const std::byte> start);
 
 /// Return what looks wrong in numbers of this type, of which nothing but the reader says how wide they are; empty:

@@ -30,7 +30,7 @@ struct MegatronIndex {
   [[nodiscard]] std::uint64_t marks_at() const { return kHeaderBytes + 12 * sequences; }
 };
 
-/// True if bytes begin as an .idx file does.
+/// Return true if bytes begin as an .idx file does.
 bool is_megatron_index(std::span<const std::byte> head);
 
 /// Return the code of a type in an .idx file; 0: it has none (uint32 and uint64).

@@ -13,7 +13,7 @@ Result<std::unique_ptr<TokenOutput>> open_flat_output(const std::string& path, U
                                                       const std::string* checkpoint);
 Result<std::unique_ptr<TokenOutput>> open_megatron_output(const std::string& stem, DType dtype, Unfinished unfinished,
                                                           const std::string* checkpoint);
-/// A folder of .npy files.
+/// Open a folder of .npy files.
 Result<std::unique_ptr<TokenOutput>> open_folder_output(const std::string& path, TokenManifest manifest,
                                                         std::uint64_t shard_tokens, Unfinished unfinished,
                                                         const std::string* checkpoint);

@@ -47,7 +47,7 @@ std::string manifest_text(const TokenManifest& manifest);
 /// Errors: kCorruptData  it is no manifest, contradicts itself, or has another checksum; kUnsupported  another version.
 Result<TokenManifest> parse_token_manifest(std::string_view text);
 
-/// True if `path` is a directory whose manifest.json is one of tokens. Reads its first bytes.
+/// Return true if `path` is a directory whose manifest.json is one of tokens. Reads its first bytes.
 bool is_token_folder(const std::string& path);
 /// Read the manifest of a folder. Errors: as parse_token_manifest(), with the file; those of reading.
 Result<TokenManifest> read_token_manifest(const std::string& folder);

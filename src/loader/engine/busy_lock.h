@@ -12,7 +12,7 @@ namespace headrace {
 /// For std::lock_guard and std::unique_lock. A thread has it once at most.
 class BusyLock {
  public:
-  /// Blocks: while another thread has it.
+  /// Take the lock. Blocks: while another thread has it.
   void lock() {
     std::unique_lock state(state_mutex_);
     changed_.wait(state, [&] { return is_free(); });

@@ -55,7 +55,7 @@ class Engine {
   /// Give it the memory of its plan, and what keeps its blocks. Once, before the first epoch.
   void provide_memory(EngineMemory memory, std::shared_ptr<DecodedCache> decoded_cache);
   [[nodiscard]] bool has_memory() const { return has_memory_; }
-  /// What it keeps of decoded blocks; null before provide_memory().
+  /// Return what it keeps of decoded blocks; null before provide_memory().
   [[nodiscard]] std::shared_ptr<DecodedCache> decoded_cache() const;
   /// Blocks that were looked at to be kept before the first batch, of all; equal when that is over.
   struct Preload {
@@ -74,31 +74,31 @@ class Engine {
   /// thread; kCancelled: `go_on` said so. A later call tries again.
   /// \param go_on  Called by this thread while it reads, at most about twenty times a second; may be empty.
   Status start_threads(const std::function<bool()>& go_on = {});
-  /// Number of decode threads that run.
+  /// Return the number of decode threads that run.
   [[nodiscard]] std::uint32_t num_threads() const { return num_threads_; }
-  /// Number of decode threads that run in the process, of all loaders.
+  /// Return the number of decode threads that run in the process, of all loaders.
   [[nodiscard]] static std::uint32_t threads_of_process();
 
   /// Begin an epoch after `position` of its samples; starts the threads the first time. Errors, `go_on`: as
   /// start_threads().
   Status start_epoch(std::uint64_t epoch, std::uint64_t position, const std::function<bool()>& go_on = {});
-  /// True once next() will not block.
+  /// Return true once next() will not block.
   bool wait(std::chrono::nanoseconds limit);
   struct Delivery {
     Batch batch;
     std::uint64_t end_sample = 0;  ///< Samples of the epoch, handed out over all ranks when this batch is.
     bool last = false;             ///< No batch of the epoch follows.
   };
-  /// The next batch of the epoch, nullopt after its last. Errors: of the data; kClosed; kForked; kInternal if an epoch
-  /// was not every row once.
+  /// Return the next batch of the epoch, nullopt after its last. Errors: of the data; kClosed; kForked; kInternal if an
+  /// epoch was not every row once.
   Result<std::optional<Delivery>> next();
-  /// Sums over the rows delivered of the epoch at hand.
+  /// Return sums over the rows delivered of the epoch at hand.
   [[nodiscard]] EpochSums sums() const;
   /// Take over what is known of the epoch of an engine that has ended: its sums, and what of it was decoded. Before
   /// this one's first epoch.
   void carry(const Engine& before);
-  /// Idempotent. Blocks: until the threads have given up what they are at (milliseconds), and a cache directory that
-  /// has just become whole is on the disk.
+  /// Stop; idempotent. Blocks: until the threads have given up what they are at (milliseconds), and a cache directory
+  /// that has just become whole is on the disk.
   void stop();
 
   /// Return what give() could give.
@@ -140,7 +140,7 @@ class Engine {
   [[nodiscard]] std::uint64_t slots_planned() const { return window_.slots_planned(); }
   /// Errors: kForked, kClosed.
   [[nodiscard]] Status check_usable() const;
-  /// True in a process that was forked off after this engine was made.
+  /// Return true in a process that was forked off after this engine was made.
   [[nodiscard]] bool forked() const;
 
  private:

@@ -96,7 +96,7 @@ class EngineManager final {
   [[nodiscard]] const DataIdentity& identity() const;
   /// Return what the user should know, of this engine and those before. Never null.
   [[nodiscard]] const std::shared_ptr<Notices>& notices() const { return notices_; }
-  /// True once it was measured what re-encoding makes of the blocks, or there was nothing to measure.
+  /// Return true once it was measured what re-encoding makes of the blocks, or there was nothing to measure.
   [[nodiscard]] bool probed() const { return probed_; }
 
   /// Return the most that this loader ever had of its budget at once.
@@ -111,15 +111,15 @@ class EngineManager final {
   /// As prepare(), with an engine that decodes everything before the first batch, if the plan keeps everything.
   /// \return True if an epoch that was under way has ended.
   Result<bool> prepare_preload();
-  /// The consumer holds `consumer` while it may ask for batches, unless it says that it has all of them.
+  /// Set what the consumer holds while it may ask for batches, unless it says that it has all of them.
   void set_consumer(std::weak_ptr<void> consumer);
-  /// What the consumer enters for a batch: the engine is not taken from it then.
+  /// Return what the consumer enters for a batch: the engine is not taken from it then.
   [[nodiscard]] ConsumerGate& gate() { return gate_; }
   /// Say whether the consumer was given the last batch of its epoch: it is idle from then on, whatever it holds.
   void set_done(bool done) { done_ = done; }
-  /// Other rows for an epoch, where the sampler is a list. Errors: kInvalidArgument; the engine is then as it was.
+  /// Set other rows for an epoch, where the sampler is a list. Errors: kInvalidArgument; the engine is then as it was.
   Status set_rows(std::uint64_t epoch, const ListedRows::List& list);
-  /// The rank that a framework knows. Takes effect with prepare().
+  /// Set the rank that a framework knows. Takes effect with prepare().
   void set_framework_rank(RankShare share) { framework_rank_ = share; }
   /// Go on with a state's shuffle, and with the lanes of its steps; nullopt and 0: as they are. Errors: of the plan;
   /// the engine is then as it was.
@@ -132,7 +132,7 @@ class EngineManager final {
   /// Where that thread, or this one, is in a function of the program that the call called, the call closes it when it
   /// ends.
   void close();
-  /// True once close() was called.
+  /// Return true once close() was called.
   [[nodiscard]] bool closed() const { return close_asked_; }
   /// Call `work(go_on)`, which reads until it is done or go_on() says no, with Busy. That is so once the loader is to
   /// be closed, or `asked`, a function of the program, says no; it may be empty. Errors: those of `work`; kClosed.
@@ -210,7 +210,7 @@ class EngineManager final {
   EngineTotals ended_;  ///< Totals of engines that were replaced.
 };
 
-/// "the rank changed", … for explain(); empty for the first plan.
+/// Return "the rank changed", … for explain(); empty for the first plan.
 std::string_view to_string(EngineManager::Reason reason);
 
 /// Held while a loader starts an epoch or changes its engine: it is not idle then. Throws kInvalidArgument in a

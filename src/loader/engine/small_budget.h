@@ -44,11 +44,11 @@ LoaderOptions with_planned_shape(LoaderOptions options, const SampleSource& sour
 std::uint64_t memory_to_decode_once(const SampleSource& source, const LoaderOptions& options, const EnginePlan& plan,
                                     const Label* label = nullptr);
 
-/// What the fitting shuffle costs: "It mixes fewer blocks: Deff 1.6 instead of 1.0 …".
+/// Return what the fitting shuffle costs: "It mixes fewer blocks: Deff 1.6 instead of 1.0 …".
 std::string mixing_text(const SmallBudget& small);
-/// Why no shuffle fits, and what else to do.
+/// Return why no shuffle fits, and what else to do.
 std::string no_shuffle_text(const SmallBudget& small);
-/// "60MiB", rounded up: what memory= and --memory take.
+/// Return "60MiB", rounded up: what memory= and --memory take.
 std::string size_setting(std::uint64_t bytes);
 
 /// Remembers the judgement of the newest engine. Threads: any.

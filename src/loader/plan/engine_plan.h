@@ -106,7 +106,7 @@ struct EnginePlan {
 
   /// Return the blocks of rows that decode together: those of the map's group 0, or those that the order shuffles.
   [[nodiscard]] const BlockTable& stored_blocks() const { return map_rows ? *map_rows : *blocks; }
-  /// True if the samples of each epoch are drawn anew.
+  /// Return true if the samples of each epoch are drawn anew.
   [[nodiscard]] bool draws_samples() const { return boxes && boxes->drawn(); }
   /// Return the slots over which the samples of a home are spread, where each is a visit, and a tenth more.
   [[nodiscard]] std::uint64_t visit_slots() const {
@@ -115,25 +115,25 @@ struct EnginePlan {
   }
   /// Return the order in words.
   [[nodiscard]] std::string order_text() const;
-  /// Rows of a batch on this rank, on average.
+  /// Return the rows of a batch on this rank, on average.
   [[nodiscard]] std::uint64_t mean_rows() const;
-  /// Most rows of a batch that there can be.
+  /// Return the most rows of a batch that there can be.
   [[nodiscard]] std::uint64_t slot_rows() const {
     return tail == Tail::kPad ? batch_rows : std::min(batch_rows, sampler->num_samples());
   }
-  /// Longest window, without the slots that are with the consumer.
+  /// Return the longest window, without the slots that are with the consumer.
   [[nodiscard]] std::uint64_t window_slots() const { return slots > 3 ? slots - 2 : 1; }
   [[nodiscard]] std::uint64_t planned_bytes() const { return window_bytes() + cache_bytes; }
-  /// Slots that will do where batches come straight from memory: a few ahead.
+  /// Return the slots that will do where batches come straight from memory: a few ahead.
   [[nodiscard]] std::uint64_t direct_window_slots() const;
-  /// True if the window is so short that memory of others is worth asking for.
+  /// Return true if the window is so short that memory of others is worth asking for.
   [[nodiscard]] bool is_short_of_memory() const { return slots < direct_window_slots(); }
-  /// Is every block kept once it was decoded?
+  /// Return true if every block is kept once it was decoded.
   [[nodiscard]] bool keeps_all() const {
     return tier == CacheTier::kAllRows || tier == CacheTier::kHostRows || tier == CacheTier::kDirectory ||
            fits_encoded || keeps_all_units;
   }
-  /// Without what is kept.
+  /// Return the bytes of the window, without what is kept.
   [[nodiscard]] std::uint64_t window_bytes() const {
     return slots * slot_bytes + scratch_bytes + keeping_bytes + read_buffer_bytes + side_bytes() + index_bytes +
            staging_bytes;
@@ -142,9 +142,9 @@ struct EnginePlan {
   [[nodiscard]] std::uint64_t side_bytes() const {
     return layout.resident_bytes + side_chunks_bytes + side_chunks_in_use_bytes;
   }
-  /// Decodes of a block that the window's length leads to; 1 where it holds the order's span.
+  /// Return the decodes of a block that the window's length leads to; 1 where it holds the order's span.
   [[nodiscard]] double expected_decodes() const;
-  /// Decodes of a block over all ranks together where each rank decodes its own blocks once; 0: unknown.
+  /// Return the decodes of a block over all ranks together where each rank decodes its own blocks once; 0: unknown.
   [[nodiscard]] double decodes_over_ranks() const;
 };
 

@@ -13,22 +13,22 @@
 
 namespace headrace {
 
-/// Memory is charged to `budget`. \param whole  The cache of these rows, where it is whole already; else its store is
-/// null.
-/// \param identity  Of the data: equal for loaders that may share what they keep. What cannot be had (a directory that
-/// cannot be written, a disk that is full) is a notice, not an error: loading goes on without. Errors: kOutOfBudget.
+/// Make the cache of a plan. Memory is charged to `budget`. \param whole  The cache of these rows, where it is whole
+/// already; else its store is null. \param identity  Of the data: equal for loaders that may share what they keep. What
+/// cannot be had (a directory that cannot be written, a disk that is full) is a notice, not an error: loading goes on
+/// without. Errors: kOutOfBudget.
 Result<std::shared_ptr<DecodedCache>> make_decoded_cache(const Source& source, const EnginePlan& plan,
                                                          const CacheChoice& choice, const std::string& identity,
                                                          const CacheOpened& whole,
                                                          const std::shared_ptr<MemoryBudget>& budget,
                                                          const std::shared_ptr<Notices>& notices);
 
-/// The whole cache of these rows in the directory; its store is null if there is none. Makes and writes nothing.
+/// Find the whole cache of these rows in the directory; its store is null if there is none. Makes and writes nothing.
 CacheOpened find_cache(const Dataset::Impl& dataset, const CacheChoice& choice, const std::string& identity);
-/// Is what would be written there memory (a tmpfs)? The folder need not be there yet.
+/// Return true if what would be written there is memory (a tmpfs). The folder need not be there yet.
 bool lies_in_memory(const std::string& directory);
 
-/// The rows of the plan's blocks, as a store has them.
+/// Return the rows of the plan's blocks, as a store has them.
 RowLayout row_layout(const Source& source, const BlockTable& blocks);
 
 }  // namespace headrace

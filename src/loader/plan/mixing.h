@@ -28,7 +28,7 @@ double planned_block_effect(const BlockShuffleShape& shape, std::uint64_t blocks
 std::string mixing_warning(const BlockShuffleShape& shape, const BlockTable& blocks, std::uint64_t global_batch,
                            std::uint64_t sample_bytes);
 
-/// "Deff 2.2 for a label that is constant in each block, 0.40 in each file (1: as independent draws); …".
+/// Return "Deff 2.2 for a label that is constant in each block, 0.40 in each file (1: as independent draws); …".
 std::string mixing_summary(const Mixing& mixing);
 
 /// Remembers the mixing of the newest plan. Threads: any.

@@ -10,15 +10,15 @@ namespace headrace {
 /// As if the process were allowed `budget_bytes`, whatever its own limit is. Errors: as Loader's.
 Result<EnginePlan> plan_for(const Dataset& dataset, const LoaderOptions& options, std::uint64_t budget_bytes);
 
-/// The same if nothing were kept between epochs: the window alone.
+/// Return the same if nothing were kept between epochs: the window alone.
 Result<EnginePlan> window_plan_for(const Dataset& dataset, LoaderOptions options, std::uint64_t budget_bytes);
 
-/// Least budget under which there is a plan; 0 if there is none for other reasons.
+/// Return the least budget under which there is a plan; 0 if there is none for other reasons.
 std::uint64_t smallest_budget(const Dataset& dataset, const LoaderOptions& options);
 
-/// Bytes that a plan of window_plan_for() leaves for keeping rows.
+/// Return the bytes that a plan of window_plan_for() leaves for keeping rows.
 std::uint64_t cache_rest_bytes(const EnginePlan& plan);
-/// Slots that will do where batches come from memory.
+/// Return the slots that will do where batches come from memory.
 std::uint64_t direct_window_slots(const EnginePlan& plan);
 /// As cache_rest_bytes(), if the window were that short.
 std::uint64_t cache_room_bytes(const EnginePlan& plan);

@@ -37,7 +37,7 @@ class UncachedBlocks {
     return block;
   }
 
-  /// True while blocks are listed; for looking at without a lock.
+  /// Return true while blocks are listed; for looking at without a lock.
   [[nodiscard]] const std::atomic<bool>& any() const { return any_; }
 
  private:

@@ -15,8 +15,8 @@ class UseSchedule {
  public:
   UseSchedule(std::shared_ptr<const Sampler> sampler, RankShare share) : sampler_(std::move(sampler)), share_(share) {}
 
-  /// Ticks (Sampler::kEpochTicks an epoch) until when `block` is not used again. \param last  Its last use in `epoch`
-  /// is the one at hand. 0 where the order does not say.
+  /// Return ticks (Sampler::kEpochTicks an epoch) until when `block` is not used again. \param last  Its last use in
+  /// `epoch` is the one at hand. 0 where the order does not say.
   std::uint64_t next_use(std::uint32_t block, std::uint64_t epoch, bool last) {
     if (!sampler_->traits().foresees_uses) return 0;
     if (!last) return epoch * Sampler::kEpochTicks;  // as good as now

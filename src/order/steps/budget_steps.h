@@ -53,7 +53,7 @@ class BudgetSteps final : public StepPlan {
   static Result<std::unique_ptr<BudgetSteps>> make(std::shared_ptr<const Sampler> sampler, const BlockTable& blocks,
                                                    std::shared_ptr<const LengthIndex> lengths,
                                                    const BudgetOptions& options, RankShare share, std::uint64_t seed);
-  /// The same where the costs are known, so that nothing is gone through.
+  /// Make the same where the costs are known, so that nothing is gone through.
   static Result<std::unique_ptr<BudgetSteps>> make(std::shared_ptr<const Sampler> sampler, const BlockTable& blocks,
                                                    std::shared_ptr<const LengthIndex> lengths,
                                                    const BudgetOptions& options, RankShare share, std::uint64_t seed,
@@ -66,14 +66,14 @@ class BudgetSteps final : public StepPlan {
   [[nodiscard]] bool ends_at(std::uint64_t, std::uint64_t position) const override { return position >= handed_out_; }
   [[nodiscard]] std::uint64_t position_of(std::uint64_t epoch, std::uint64_t step) const override;
   [[nodiscard]] bool is_settled(std::uint64_t epoch, std::uint64_t position) const override;
-  /// True also where a rank may be left without a sample of the epoch's last ones, or has no lane of its own: it then
-  /// gets another's once more.
+  /// Return true also where a rank may be left without a sample of the epoch's last ones, or has no lane of its own: it
+  /// then gets another's once more.
   [[nodiscard]] bool repeats_samples(std::uint64_t position) const override;
-  /// An upper bound: what the budget holds of the cheapest sample.
+  /// Return an upper bound: what the budget holds of the cheapest sample.
   [[nodiscard]] std::uint64_t most_rows() const override;
   [[nodiscard]] std::uint64_t span_steps() const override;
   [[nodiscard]] std::string identity() const override { return identity_; }
-  /// `position` is one at which a step ends, or 0; else the walk begins with the step that holds it.
+  /// Start a walk. `position` is one at which a step ends, or 0; else the walk begins with the step that holds it.
   [[nodiscard]] std::unique_ptr<StepCursor> cursor(std::uint64_t epoch, std::uint64_t position) const override;
   [[nodiscard]] const Sampler& sampler() const override { return *sampler_; }
 

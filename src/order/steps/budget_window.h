@@ -11,7 +11,7 @@
 
 namespace headrace {
 
-/// What a sample costs: at most 2^32 - 1, which no budget holds.
+/// Return what a sample costs: at most 2^32 - 1, which no budget holds.
 inline std::uint32_t cost_of(std::uint32_t length, const BudgetOptions& options) {
   if (options.multiple == 1 && !options.square) return length;
   std::uint64_t cost = options.square ? std::uint64_t{length} * length : length;
@@ -82,13 +82,13 @@ class BudgetSteps::Window {
 
   [[nodiscard]] bool in_order() const { return plan_.options_.arrangement == StepArrangement::kInOrder; }
 
-  /// The lists of all steps of a window without absent samples, step by step and lane by lane. A lane is gone through
+  /// List all steps of a window without absent samples, step by step and lane by lane. A lane is gone through
   /// in the order of its costs once, not once a step, which would miss the caches.
   void list_all();
 
   void take_samples(std::uint32_t first_counted, std::uint32_t end_counted, std::vector<BlockRows>& counted_elsewhere);
 
-  /// Lanes that are one sample short repeat their first; an empty one, that of a lane that has some.
+  /// Let lanes that are one sample short repeat their first; an empty one, that of a lane that has some.
   void pad(std::size_t length);
 
   void sort(Lane& lane, std::size_t length);

@@ -67,7 +67,7 @@ class CutSteps final : public StepPlan {
   [[nodiscard]] std::uint64_t most_rows() const override { return cuts_->most_batch_rows(); }
   [[nodiscard]] std::uint64_t span_steps() const override { return cuts_->span_batches() / share_.world_size + 1; }
   [[nodiscard]] std::string identity() const override { return cuts_->identity(); }
-  /// A walk that begins inside a batch begins with what is left of it.
+  /// Start a walk. One that begins inside a batch begins with what is left of it.
   [[nodiscard]] std::unique_ptr<StepCursor> cursor(std::uint64_t epoch, std::uint64_t position) const override;
   [[nodiscard]] const Sampler& sampler() const override { return *sampler_; }
 

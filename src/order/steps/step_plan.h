@@ -44,7 +44,7 @@ class StepPlan {
   [[nodiscard]] virtual std::uint64_t num_steps(std::uint64_t epoch) const = 0;
   /// Return the steps that follow after `position` samples.
   [[nodiscard]] virtual std::uint64_t steps_after(std::uint64_t epoch, std::uint64_t position) const = 0;
-  /// True if no step follows after `position` samples. Never walks through an epoch, as steps_after() may.
+  /// Return true if no step follows after `position` samples. Never walks through an epoch, as steps_after() may.
   [[nodiscard]] virtual bool ends_at(std::uint64_t epoch, std::uint64_t position) const = 0;
   /// Return the samples that are handed out over all ranks before a step of the epoch.
   [[nodiscard]] virtual std::uint64_t position_of(std::uint64_t epoch, std::uint64_t step) const = 0;
@@ -55,8 +55,8 @@ class StepPlan {
     bool counted = true;
     return ends_at(epoch, position) ? position : cursor(epoch, position)->next(samples, counted_elsewhere, counted).end;
   }
-  /// True if the step that begins after `position` samples is settled. False only for orders that are made up as they
-  /// go: see Sampler::is_settled().
+  /// Return true if the step that begins after `position` samples is settled. False only for orders that are made up as
+  /// they go: see Sampler::is_settled().
   [[nodiscard]] virtual bool is_settled(std::uint64_t epoch, std::uint64_t position) const = 0;
   /// Return the most rows that this rank gets in a step, padding included.
   [[nodiscard]] virtual std::uint64_t most_rows() const = 0;
@@ -64,8 +64,8 @@ class StepPlan {
   [[nodiscard]] virtual std::uint64_t span_steps() const = 0;
   /// Return what a state must agree in to be resumed, beside the order; empty if any position suits any such plan.
   [[nodiscard]] virtual std::string identity() const = 0;
-  /// True if a walk that begins after `position` samples of an epoch hands out some samples once more, which are to
-  /// count for nothing (Step::real_rows).
+  /// Return true if a walk that begins after `position` samples of an epoch hands out some samples once more, which are
+  /// to count for nothing (Step::real_rows).
   [[nodiscard]] virtual bool repeats_samples(std::uint64_t position) const = 0;
   /// Begin a walk after `position` samples of the epoch.
   [[nodiscard]] virtual std::unique_ptr<StepCursor> cursor(std::uint64_t epoch, std::uint64_t position) const = 0;

@@ -56,19 +56,20 @@ struct Advice {
 
   LocalProcesses local;  ///< That divide what there is.
 
-  /// For this process.
+  /// Return the bytes that this process may use.
   [[nodiscard]] std::uint64_t available_bytes() const { return limits.rules().free_bytes / local.count; }
   /// Index in recode.codecs of the one that gains most, from memory and from the disk; 0: as stored.
   [[nodiscard]] std::size_t best_recoding() const;
   [[nodiscard]] Forecast recoded(std::size_t codec) const;
-  /// The advised settings, if each block were decoded once.
+  /// Return the advised settings, if each block were decoded once.
   [[nodiscard]] Forecast once() const { return forecast(probe, data, 1, advised.threads); }
 };
 
 /// Measure and decide. Errors: as advise().
 Result<Advice> make_advice(const RunConfig& run, const AdviseOptions& options);
 
-/// True if a permutation of all rows costs nothing more than the plan's block shuffle, whose shape was not asked for.
+/// Return true if a permutation of all rows costs nothing more than the plan's block shuffle, whose shape was not asked
+/// for.
 bool permuting_is_free(CacheAdvice::Kind kept, const EnginePlan& plan, const ShuffleShape& asked);
 
 /// Return the seconds of the first epochs, with all that a first one costs more. \param rate  Samples a second from the
@@ -77,15 +78,15 @@ std::vector<double> seconds_of_epochs(const Advice& advice, const AdvisedSetting
                                       std::size_t epochs);
 /// Return the samples a second of a first epoch, by the same figures.
 double first_epoch_rate(const Advice& advice, const AdvisedSettings& settings, double rate);
-/// What Loader(cache=) takes; "none" where that was asked for.
+/// Return what Loader(cache=) takes; "none" where that was asked for.
 std::string advised_cache(const Advice& advice, const RunConfig& run);
-/// "is reached …" or what would reach it. Empty without a target.
+/// Return "is reached …" or what would reach it. Empty without a target.
 std::string target_text(const Advice& advice);
 std::string limit_text(const Advice& advice);
 std::string recoding_text(const Advice& advice);
-/// What to do next, in order, and why.
+/// Return what to do next, in order, and why.
 std::vector<std::string> next_steps(const Advice& advice, const RunConfig& run);
-/// A run file of the advised settings, with the reasons as comments.
+/// Return a run file of the advised settings, with the reasons as comments.
 std::string advice_yaml(const Advice& advice, const RunConfig& run);
 
 }  // namespace headrace

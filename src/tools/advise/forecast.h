@@ -63,7 +63,7 @@ std::vector<double> forecast_epochs(const CacheAdvice& cache, double rate, doubl
 /// Return the cache, or the same rows kept little by little ("auto") where decoding all of them first ("ram") takes
 /// longer in so many epochs. \param rest_share  Share of the data that fits beside a whole window.
 CacheAdvice over_epochs(const CacheAdvice& cache, double rest_share, double rate, double samples, std::size_t epochs);
-/// "ram", "cache/", "auto": what Loader(cache=) takes.
+/// Return "ram", "cache/", "auto": what Loader(cache=) takes.
 std::string cache_setting(CacheAdvice::Kind kind);
 
 /// As forecast(), if the leading array were written with codec `i` of the recoding.

@@ -30,15 +30,15 @@ struct Probe {
   double seconds = 0;           ///< That all this took.
   std::optional<Error> damage;  ///< Rows of the sample that could not be decoded.
 
-  /// Rows a second of `threads` threads, between and beyond what was measured.
+  /// Return the rows a second of `threads` threads, between and beyond what was measured.
   [[nodiscard]] double rows_per_s(std::uint32_t threads) const;
   [[nodiscard]] double gather_of(std::uint32_t threads) const;
-  /// Other processes had the processors: the figures are of a machine that is busier than it need be.
+  /// Return true if other processes had the processors: the figures are of a machine that is busier than it need be.
   [[nodiscard]] bool busy() const { return one.processor_share < 0.85; }
 };
 
-/// Takes about 1.3 s times `effort`. Memory: the threads' scratch, and batches of at most an eighth of the plan's
-/// budget. Errors: kReadFailed, kCorruptData if no block can be read; kOutOfBudget.
+/// Measure serving, for about 1.3 s times `effort`. Memory: the threads' scratch, and batches of at most an eighth of
+/// the plan's budget. Errors: kReadFailed, kCorruptData if no block can be read; kOutOfBudget.
 Result<Probe> probe_serving(const Source& source, const EnginePlan& plan, std::uint32_t threads, double effort = 1);
 
 }  // namespace headrace

@@ -13,7 +13,7 @@ struct ReadProbe {
   std::uint64_t bytes = 0;                            ///< Bytes of the cold reads.
   std::uint64_t blocks = 0;                           ///< The first so many of `warm` were read.
   bool dropped = false;                               ///< The page cache was told to forget the bytes first.
-  /// The cold reads were as fast as the warm ones: the bytes lay in some memory all the same.
+  /// Return true if the cold reads were as fast as the warm ones: the bytes lay in some memory all the same.
   [[nodiscard]] bool looks_warm() const { return cold_bytes_per_s > 0.6 * warm_bytes_per_s; }
 };
 

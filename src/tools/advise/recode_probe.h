@@ -22,7 +22,8 @@ struct RecodeProbe {
   std::vector<RecodedChunk> codecs;  ///< As stored first.
 };
 
-/// Takes `seconds` at most beside one decode and two encodings. Nothing in `codecs` where chunks cannot be had.
+/// Measure re-encoding, for `seconds` at most beside one decode and two encodings. Nothing in `codecs` where chunks
+/// cannot be had.
 Result<RecodeProbe> probe_recoding(const Source& source, const SampledBlock& block, double seconds);
 
 }  // namespace headrace

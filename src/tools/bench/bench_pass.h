@@ -19,7 +19,7 @@ struct BenchPass {
   double seconds = 0, first_batch_seconds = 0;  ///< From the start of the epoch.
   std::vector<double> batch_seconds;            ///< For each batch but the first: time since the one before it.
   bool complete = false;                        ///< False if a limit ended it.
-  /// All samples a second, the first batch among them: while it is waited for, the window and caches fill.
+  /// Return all samples a second, the first batch among them: while it is waited for, the window and caches fill.
   [[nodiscard]] double samples_per_second() const;
 };
 

@@ -21,16 +21,16 @@ Result<Json> parse_bench(const std::string& text);
 std::string bench_text(const Json& bench);
 /// Return the same as a page of Markdown.
 std::string bench_markdown(const Json& bench);
-/// How it was measured, as sentences: rounds, order, page cache.
+/// Return how it was measured, as sentences: rounds, order, page cache.
 std::string bench_method_text(const Json& bench);
-/// What was measured: "65,536 samples of 39.8 KiB, batches of 512".
+/// Return what was measured: "65,536 samples of 39.8 KiB, batches of 512".
 std::string bench_data_text(const Json& bench);
 
-/// The number at `key`; nullopt where there is none.
+/// Return the number at `key`; nullopt where there is none.
 std::optional<double> number_at(const Json& json, const char* key);
-/// "41,234", "412" or "3.21".
+/// Return "41,234", "412" or "3.21".
 std::string rate_text(double samples_per_second);
-/// "3.2 s", "12 min 30 s", "2 h 10 min".
+/// Return "3.2 s", "12 min 30 s", "2 h 10 min".
 std::string duration_text(double seconds);
 
 }  // namespace headrace

@@ -36,8 +36,8 @@ struct FileDescription {
 FileDescription describe_arrays(const std::vector<ArrayInfo>& arrays,
                                 const std::map<std::string, std::string>& remedies = {});
 
-/// "(16384, 128, 16)", as NumPy writes it.
+/// Return "(16384, 128, 16)", as NumPy writes it.
 std::string shape_text(const std::vector<std::uint64_t>& shape);
-/// "contiguous", "chunked" and so on.
+/// Return "contiguous", "chunked" and so on.
 std::string layout_name(Layout layout);
 }  // namespace headrace

@@ -22,8 +22,8 @@ struct SampledBlock {
   std::uint64_t stored_bytes = 0;
 };
 
-/// At most `most_blocks` blocks and `most_bytes` stored bytes (one block at least), at equal distances within at most 8
-/// files at equal distances. Reads chunk indexes. Errors: as ArrayReader::locate.
+/// Choose at most `most_blocks` blocks and `most_bytes` stored bytes (one block at least), at equal distances within at
+/// most 8 files at equal distances. Reads chunk indexes. Errors: as ArrayReader::locate.
 Result<std::vector<SampledBlock>> sample_blocks(const Source& source, const BlockLayout& layout,
                                                 std::uint64_t most_blocks, std::uint64_t most_bytes);
 

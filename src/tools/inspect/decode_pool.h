@@ -36,9 +36,10 @@ class DecodePool {
     std::uint64_t pieces = 0, stored_bytes = 0, decoded_bytes = 0;
   };
 
-  /// Buffers are charged to the process's budget: half of what is free is shared by the threads; a piece larger than a
-  /// thread's share is decoded alone, in the other half, and one that does not fit there is refused with kOutOfBudget.
-  /// Where the system starts fewer threads, it works with those; throws kOutOfBudget where it starts none.
+  /// Start threads. Buffers are charged to the process's budget: half of what is free is shared by the threads; a piece
+  /// larger than a thread's share is decoded alone, in the other half, and one that does not fit there is refused with
+  /// kOutOfBudget. Where the system starts fewer threads, it works with those; throws kOutOfBudget where it starts
+  /// none.
   explicit DecodePool(std::uint32_t threads);
   ~DecodePool();  ///< Drops what is queued and joins.
 

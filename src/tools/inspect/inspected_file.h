@@ -24,13 +24,15 @@ struct InspectedFile {
   std::vector<std::string> differences;         ///< From the first file that could be opened.
 };
 
-/// True if the bytes of a file that could not be opened are to blame: damaged, unreadable, or not of a known format.
+/// Return true if the bytes of a file that could not be opened are to blame: damaged, unreadable, or not of a known
+/// format.
 bool is_bad_file(ErrorCode code);
 
-/// Metadata of one file; what befell it is in `error`.
+/// Read the metadata of one file; what befell it is in `error`.
 InspectedFile inspect_file(const std::string& path);
 
-/// Where `file` is not like `first`, but for rows and sizes: arrays, types, row shapes, chunks, filters, read paths.
+/// Return where `file` is not like `first`, but for rows and sizes: arrays, types, row shapes, chunks, filters, read
+/// paths.
 std::vector<std::string> differences(const InspectedFile& first, const InspectedFile& file);
 
 Json to_json(const InspectedFile& file);

@@ -15,9 +15,9 @@ struct OrderPicture {
   std::vector<std::uint64_t> batches;       ///< Number of the batch that each row shows.
   std::vector<std::vector<double>> shares;  ///< [row][column], of the batch; sums to 1.
 
-  /// Lines of characters: blank where nothing comes from, up to '@' for four times an equal share and more.
+  /// Return the lines of characters: blank where nothing comes from, up to '@' for four times an equal share and more.
   [[nodiscard]] std::vector<std::string> lines() const;
-  /// The same as a picture of its own.
+  /// Return the same as a picture of its own.
   [[nodiscard]] std::string svg() const;
 };
 

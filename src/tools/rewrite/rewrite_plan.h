@@ -26,10 +26,10 @@ struct RewriteArray {
   [[nodiscard]] std::uint64_t rows() const { return made.info.rows(); }
   [[nodiscard]] std::uint64_t decoded_bytes() const { return rows() * row_bytes; }
   [[nodiscard]] std::uint64_t chunk_rows() const { return made.chunk_shape.empty() ? 1 : made.chunk_shape[0]; }
-  /// Rows of which one digest is kept: whole chunks, at most 4096 runs of them.
+  /// Return the rows of which one digest is kept: whole chunks, at most 4096 runs of them.
   [[nodiscard]] std::uint64_t segment_rows() const;
   [[nodiscard]] std::uint64_t segments() const { return (rows() + segment_rows() - 1) / segment_rows(); }
-  /// Bytes of the words that a digest reads: the largest of 8, 4, 2 and 1 that divides a record.
+  /// Return the bytes of the words that a digest reads: the largest of 8, 4, 2 and 1 that divides a record.
   [[nodiscard]] std::size_t digest_width() const;
 };
 
@@ -59,7 +59,7 @@ struct RewritePlan {
   std::uint64_t decoded_bytes = 0, stored_bytes = 0;  ///< Bytes of the arrays that are stored anew.
   std::uint64_t kept_bytes = 0;
 
-  /// The path of the array with most decoded bytes; empty if none is stored anew.
+  /// Return the path of the array with most decoded bytes; empty if none is stored anew.
   [[nodiscard]] std::string leading() const;
 };
 

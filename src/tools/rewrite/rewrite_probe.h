@@ -34,7 +34,7 @@ struct RewriteForecast {
   /// Return how many times as fast decoding gets; 1 where the difference is within the noise of two measurements (a
   /// sixth), where one of them is missing, or where nothing changes.
   [[nodiscard]] double faster() const;
-  /// True if decoding gets faster, or files smaller, by a sixth at least.
+  /// Return true if decoding gets faster, or files smaller, by a sixth at least.
   [[nodiscard]] bool pays() const;
 };
 

@@ -17,11 +17,11 @@ struct RewriteSummary {
   std::optional<RewriteCounts> done;
 };
 
-/// Cost and gain, before anything is written.
+/// Return cost and gain, before anything is written.
 std::string forecast_text(const RewriteSummary& summary);
-/// What was done, and what to type next.
+/// Return what was done, and what to type next.
 std::string done_text(const RewriteSummary& summary);
-/// The same where an earlier call did it all.
+/// Return the same where an earlier call did it all.
 std::string nothing_to_do_text(const RewritePlan& plan);
 Json rewrite_json(const RewriteSummary& summary);
 

@@ -8,7 +8,7 @@
 
 namespace headrace {
 
-/// Both halves of a product, folded: wyhash's mixing (Wang Yi, public domain).
+/// Return both halves of a product, folded: wyhash's mixing (Wang Yi, public domain).
 inline std::uint64_t fold_product(std::uint64_t a, std::uint64_t b) {
   __extension__ using uint128 = unsigned __int128;
   const uint128 product = static_cast<uint128>(a) * b;

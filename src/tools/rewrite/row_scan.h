@@ -38,7 +38,7 @@ using VisitPiece = std::function<Status(const ScannedPiece&)>;
 /// Called now and then by the calling thread with the bytes decoded so far; false stops.
 using ScanTick = std::function<bool(std::uint64_t decoded_bytes)>;
 
-/// Bytes that a thread needs to read pieces of an array with.
+/// Return the bytes that a thread needs to read pieces of an array with.
 std::uint64_t scan_bytes(const ArrayReader& reader);
 
 /// Decode all pieces that hold the rows of `sources` and hand each to `visit`. Where rows are addressable one by one,

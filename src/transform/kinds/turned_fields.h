@@ -15,7 +15,7 @@
 
 namespace headrace {
 
-/// True for the transforms that put a sample's elements elsewhere by chance, in several fields alike.
+/// Return true for the transforms that put a sample's elements elsewhere by chance, in several fields alike.
 bool turns_fields(std::string_view name);
 
 /// The settings of such a transform.

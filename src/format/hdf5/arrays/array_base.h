@@ -34,9 +34,9 @@ class ArrayBase : public ArrayReader {
  protected:
   /// Errors: kInvalidArgument for rows past the end.
   Status check_rows(RowRange rows) const;
-  /// `error` with file and field, and what to run next.
+  /// Return `error` with file and field, and what to run next.
   Error placed(Error error) const;
-  /// The same with the piece's chunk and bytes.
+  /// Return the same with the piece's chunk and bytes.
   Error placed(Error error, const Piece& piece) const;
 
   std::shared_ptr<FileState> state_;
@@ -52,7 +52,7 @@ class RowsArray : public ArrayBase {
   [[nodiscard]] std::string piece_name(const Piece&) const override { return {}; }
 
  protected:
-  /// Where rows lie in the file; size 0 where there is nothing to read ahead.
+  /// Return where rows lie in the file; size 0 where there is nothing to read ahead.
   [[nodiscard]] virtual ByteRange stored_range(RowRange) const { return {}; }
   [[nodiscard]] std::size_t bytes_of(RowRange rows) const {
     return static_cast<std::size_t>(rows.count * info_.row_bytes);
@@ -62,7 +62,7 @@ class RowsArray : public ArrayBase {
   }
 };
 
-/// Nothing to point at: what decode() returns for rows of no bytes.
+/// Return nothing to point at: what decode() returns for rows of no bytes.
 DecodedPiece empty_rows();
 
 }  // namespace headrace::hdf5

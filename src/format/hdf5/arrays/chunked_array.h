@@ -16,7 +16,7 @@ namespace headrace::hdf5 {
 
 class ChunkedArray final : public ArrayBase {
  public:
-  /// The index is read when it is first needed, without libhdf5.
+  /// Make an array whose index is read when it is first needed, without libhdf5.
   ChunkedArray(std::shared_ptr<FileState> state, DatasetInfo info, CodecChain chain,
                std::vector<std::byte> fill_element);
 
@@ -34,11 +34,11 @@ class ChunkedArray final : public ArrayBase {
  private:
   Result<const ChunkIndex*> index() const;
   Result<Piece> piece_at(const ChunkIndex& index, std::uint64_t row_chunk, std::uint32_t across) const;
-  /// Coordinates along the axes after the first of a chunk across the row.
+  /// Return the coordinates along the axes after the first of a chunk across the row.
   [[nodiscard]] std::vector<std::uint64_t> coordinates(std::uint64_t across) const;
   [[nodiscard]] bool as_stored(const Piece& piece) const;
   [[nodiscard]] bool is_partial(std::uint64_t row_chunk, std::uint32_t across) const;
-  /// Elements of a chunk, padding included.
+  /// Return the elements of a chunk, padding included.
   [[nodiscard]] std::uint64_t elements() const { return info_.chunk_bytes / info_.element.record_bytes; }
 
   CodecChain chain_;

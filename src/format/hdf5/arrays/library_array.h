@@ -14,14 +14,14 @@ namespace headrace::hdf5 {
 /// Pieces are whole rows, grouped by the chunk's rows so that a chunk is decoded once.
 class LibraryArray final : public RowsArray {
  public:
-  /// `dataset` and its file stay open in libhdf5.
+  /// Make an array whose `dataset` and its file stay open in libhdf5.
   LibraryArray(const LibraryLock& library, std::shared_ptr<FileState> state, DatasetInfo info, Id dataset);
   ~LibraryArray() override;
 
-  /// The first call checks the chunk index, for a damaged one would read as fill values.
+  /// Locate pieces. The first call checks the chunk index, for a damaged one would read as fill values.
   Status locate(RowRange rows, std::vector<Piece>& out) const override;
   Result<std::uint64_t> locate_written(RowRange rows, std::vector<Piece>& out) const override;
-  /// Blocks: until no other thread is in libhdf5.
+  /// Decode through libhdf5. Blocks: until no other thread is in it.
   Result<DecodedPiece> decode(const Piece&, std::span<const std::byte> stored, const DecodeScratch&) const override;
   [[nodiscard]] ScratchNeed scratch_need(std::uint64_t max_rows) const override;
   [[nodiscard]] std::string piece_name(const Piece& piece) const override;

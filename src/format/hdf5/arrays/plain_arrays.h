@@ -20,7 +20,7 @@ class ContiguousArray final : public RowsArray {
     return !info_.element.memory_type.ok() && info_.element.is_native();
   }
   [[nodiscard]] ScratchNeed scratch_need(std::uint64_t max_rows) const override;
-  /// Null where numbers are converted by libhdf5.
+  /// Return the array; null where numbers are converted by libhdf5.
   [[nodiscard]] std::shared_ptr<ArrayReader> merged(std::size_t axes) const override;
 
  protected:

@@ -18,7 +18,7 @@ class ChunkIndex {
   /// and 24 bytes (32 where most of the grid is absent).
   /// Errors: kCorruptData, those of reading.
   static Result<ChunkIndex> read(const FileState& state, const DatasetInfo& info);
-  /// The same for an array whose chunks libhdf5 is going to read. Each is looked up there as well, at 0.5 µs.
+  /// Return the same for an array whose chunks libhdf5 is going to read. Each is looked up there as well, at 0.5 µs.
   /// Errors: also kCorruptData if libhdf5 would read other bytes.
   static Result<ChunkIndex> read_confirmed(const LibraryLock&, FileState& state, hid_t dataset,
                                            const DatasetInfo& info);
@@ -26,7 +26,7 @@ class ChunkIndex {
   /// Place of a cell (row-major in the grid). Threads: any.
   [[nodiscard]] ChunkPlace at(std::uint64_t cell) const;
 
-  /// The first cell from `cell` on that was written; ~0 if there is none. Threads: any.
+  /// Return the first cell from `cell` on that was written; ~0 if there is none. Threads: any.
   [[nodiscard]] std::uint64_t next_written(std::uint64_t cell) const;
 
  private:

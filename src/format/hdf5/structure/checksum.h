@@ -7,7 +7,7 @@
 
 namespace headrace::hdf5 {
 
-/// Bob Jenkins' lookup3 (hashlittle) from 0 on, as the specification demands for metadata.
+/// Return Bob Jenkins' lookup3 (hashlittle) from 0 on, as the specification demands for metadata.
 std::uint32_t metadata_checksum(std::span<const std::byte> bytes);
 
 }  // namespace headrace::hdf5

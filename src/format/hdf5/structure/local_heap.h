@@ -16,7 +16,7 @@ class LocalHeap {
  public:
   /// Read and check the heap at `address` (as in the file). Errors: kCorruptData; those of reading.
   static Result<LocalHeap> read(const RandomAccessFile& file, const Superblock& superblock, std::uint64_t address);
-  /// True if a text begins at `offset` that ends within the heap. libhdf5 looks for its end without a limit.
+  /// Return true if a text begins at `offset` that ends within the heap. libhdf5 looks for its end without a limit.
   [[nodiscard]] bool has_text(std::uint64_t offset) const { return offset < text_end_; }
   /// Return a text that has_text(), without the zero at its end. It lives as long as the heap does.
   [[nodiscard]] std::string_view text(std::uint64_t offset) const;

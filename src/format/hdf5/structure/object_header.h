@@ -45,7 +45,7 @@ struct HeaderMessage {
 class ByteCursor {
  public:
   explicit ByteCursor(std::span<const std::byte> bytes) : bytes_(bytes) {}
-  /// An unsigned number of up to 8 bytes; 0 past the end, after which ok() is false.
+  /// Return an unsigned number of up to 8 bytes; 0 past the end, after which ok() is false.
   std::uint64_t number(std::size_t size);
   std::span<const std::byte> take(std::uint64_t size);
   void skip(std::uint64_t size) { take(size); }
@@ -60,7 +60,7 @@ class ByteCursor {
 /// Return a kCorruptData error about an object header. \param why  What is wrong, as the end of a sentence.
 Error header_damaged(const std::string& why);
 
-/// All messages of an object, continuation blocks included.
+/// Return all messages of an object, continuation blocks included.
 /// \param address  As in the file, relative to superblock.at.
 /// Errors: kCorruptData; those of reading.
 Result<std::vector<HeaderMessage>> read_object_header(const RandomAccessFile& file, const Superblock& superblock,

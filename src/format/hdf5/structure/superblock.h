@@ -21,7 +21,7 @@ struct Superblock {
   std::uint64_t root_address = 0;       ///< Address of the root group's header, as in the file.
   std::uint64_t extension_address = 0;  ///< Address of the extension's header (version 2, 3); undefined where none is.
   unsigned address_bytes = 8, length_bytes = 8;  ///< Width of addresses and of lengths in the file.
-  /// The address that means "nowhere": all bits set.
+  /// Return the address that means "nowhere": all bits set.
   [[nodiscard]] std::uint64_t undefined_address() const { return ~std::uint64_t{0} >> (64 - 8 * address_bytes); }
 };
 

@@ -44,9 +44,9 @@ struct ElementType {
   /// Set where libhdf5 must convert (path kConverted): what it converts to and from. Use under a LibraryLock only.
   Id memory_type, stored_type;
 
-  /// True if decode() changes no byte of an element that needs no conversion by libhdf5.
+  /// Return true if decode() changes no byte of an element that needs no conversion by libhdf5.
   [[nodiscard]] bool is_native() const { return swaps.empty() && texts.empty(); }
-  /// The only swap is of every number of the element: plain big-endian arrays.
+  /// Return true if the only swap is of every number of the element: plain big-endian arrays.
   [[nodiscard]] bool swaps_whole() const {
     return swaps.size() == 1 && swaps[0].offset == 0 && swaps[0].count * swaps[0].width == record_bytes;
   }

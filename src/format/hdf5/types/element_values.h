@@ -19,7 +19,7 @@ class Values {
   Values& operator=(const Values&) = delete;
   ~Values();
 
-  /// The type to read and write with: as stored, so that no number is converted.
+  /// Return the type to read and write with: as stored, so that no number is converted.
   [[nodiscard]] hid_t type() const { return type_.get(); }
   [[nodiscard]] std::byte* data() { return bytes_.data(); }
   [[nodiscard]] std::size_t count() const { return count_; }
@@ -31,13 +31,13 @@ class Values {
   std::vector<std::byte> bytes_;
 };
 
-/// True if elements of the type hold references, at any depth.
+/// Return true if elements of the type hold references, at any depth.
 bool holds_references(hid_t type);
 
 /// Call `visit(type, reference)` for each reference in an element, at any depth; stops with its first error.
 Status visit_references(hid_t type, std::byte* element, const std::function<Status(hid_t, std::byte*)>& visit);
 
-/// True if two elements are equal: bit for bit, what they point to compared, references by `same_reference`.
+/// Return true if two elements are equal: bit for bit, what they point to compared, references by `same_reference`.
 bool equal_elements(hid_t type, const std::byte* a, const std::byte* b,
                     const std::function<bool(hid_t, const std::byte*, const std::byte*)>& same_reference);
 

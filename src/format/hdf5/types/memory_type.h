@@ -8,23 +8,23 @@
 
 namespace headrace::hdf5 {
 
-/// Why libhdf5 must convert this number (integer, bit field, float or enum): unusual size, padding or float format.
-/// Empty for what we read ourselves in either byte order.
+/// Return why libhdf5 must convert this number (integer, bit field, float or enum): unusual size, padding or float
+/// format. Empty for what we read ourselves in either byte order.
 std::string why_convert(hid_t number);
 
-/// True if there is a native number for it that libhdf5 can convert to: integers up to 8 bytes, floats up to 16 whose
-/// leading bit of the mantissa is implied or not there.
+/// Return true if there is a native number for it that libhdf5 can convert to: integers up to 8 bytes, floats up to 16
+/// whose leading bit of the mantissa is implied or not there.
 bool convertible(hid_t number);
 
-/// kInt, kUInt or kFloat; kBool for h5py's enum FALSE, TRUE of one byte.
+/// Return kInt, kUInt or kFloat; kBool for h5py's enum FALSE, TRUE of one byte.
 DType::Kind number_kind(hid_t number);
 
-/// The type of one part if `compound` is a complex number as h5py writes it: members r and i, both float of 4 or 8
-/// bytes, and nothing else. Not ok() otherwise.
+/// Return the type of one part if `compound` is a complex number as h5py writes it: members r and i, both float of 4 or
+/// 8 bytes, and nothing else. Not ok() otherwise.
 Id complex_part(hid_t compound);
 
-/// A type with the same members, one after the other, and no smaller, native but for the byte order of integers, which
-/// is the stored one's. Not ok() if there is none.
+/// Return a type with the same members, one after the other, and no smaller, native but for the byte order of integers,
+/// which is the stored one's. Not ok() if there is none.
 Id memory_type(hid_t type);
 
 }  // namespace headrace::hdf5

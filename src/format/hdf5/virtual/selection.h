@@ -35,7 +35,7 @@ class AxisSelection {
   [[nodiscard]] std::uint64_t run_from(std::uint64_t position) const;
   /// Return the position of the first selected index that is not less than `index`; size() if there is none.
   [[nodiscard]] std::uint64_t position_of(std::uint64_t index) const;
-  /// One past the last selected index; 0 if none is.
+  /// Return one past the last selected index; 0 if none is.
   [[nodiscard]] std::uint64_t end_index() const { return size_ == 0 ? 0 : index(size_ - 1) + 1; }
   [[nodiscard]] bool covers(std::uint64_t extent) const {
     return size_ == extent && (size_ == 0 || (index(0) == 0 && end_index() == extent));
@@ -62,7 +62,7 @@ struct Selection {
   std::vector<std::uint64_t> extent;  ///< Extent of the array that is selected from.
   std::vector<SelectionPart> parts;   ///< By ascending rank, without gaps; none is empty.
   std::uint64_t size = 0;             ///< Elements.
-  /// First index along axis 0, and one past the last one.
+  /// Return the first index along axis 0, and one past the last one.
   [[nodiscard]] std::pair<std::uint64_t, std::uint64_t> rows() const;
 };
 

@@ -20,8 +20,8 @@ class VirtualAssembly {
     std::uint64_t record_bytes = 0;  ///< An element of the virtual dataset.
     std::uint64_t filter_bytes = 0;  ///< What any source's filters take of ping, and of pong.
   };
-  /// Rows go to scratch.out. The sources' filters have the first part of ping and pong; stored bytes lie behind it in
-  /// ping, decoded and converted ones in pong.
+  /// Assemble rows into scratch.out. The sources' filters have the first part of ping and pong; stored bytes lie behind
+  /// it in ping, decoded and converted ones in pong.
   VirtualAssembly(const Of& array, RowRange rows, const DecodeScratch& scratch)
       : array_(array), rows_(rows), target_(scratch.out), ping_(scratch.ping), pong_(scratch.pong) {}
 
@@ -63,10 +63,10 @@ class VirtualAssembly {
   /// Copy what lies in a piece to where it belongs, run by run. \param positions  Along each axis of p.from.
   void copy(const Part& p, const Piece& piece, const DecodedPiece& decoded, const ArrayBase::RowBox& box,
             const std::vector<Ranks>& positions, Ranks local);
-  /// Positions [begin, end) along the innermost axis of the source, whose index `start` lies at `row`.
+  /// Copy positions [begin, end) along the innermost axis of the source, whose index `start` lies at `row`.
   void copy_run(const Part& p, const std::byte* row, std::uint64_t start, std::uint64_t step_bytes, std::uint64_t begin,
                 std::uint64_t end, std::uint64_t base);
-  /// Where the element of a rank within p.into lies in the target, and how many follow it there.
+  /// Return where the element of a rank within p.into lies in the target, and how many follow it there.
   [[nodiscard]] Place place(const Part& p, std::uint64_t rank) const;
 
   const Of array_;

@@ -33,7 +33,7 @@ class OutputFile {
   /// Return an access list for H5Fcreate or H5Fopen (the caller closes it); this object must outlive the HDF5 file.
   /// Negative on failure.
   hid_t access_list();
-  /// From now on, hold metadata back: after libhdf5 has been told to flush what it has.
+  /// Hold metadata back from now on: after libhdf5 has been told to flush what it has.
   void hold_metadata() { holding_ = true; }
   /// Return the first failure so far, as errno; 0 for none.
   [[nodiscard]] int failure() const { return failure_; }

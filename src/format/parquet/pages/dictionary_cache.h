@@ -17,7 +17,7 @@ namespace headrace::parquet {
 /// no page is decoded with are given back when it runs short.
 class DictionaryCache final : public Reclaimable {
  public:
-  /// The one of the process.
+  /// Return the one of the process.
   static DictionaryCache& process();
 
   /// Return a dictionary that was kept; null: it is not there.

@@ -45,7 +45,7 @@ struct Present {
 Result<Present> read_presence(const LeafColumn& column, const PageHeader& header, const PageBytes& page, PageRows rows,
                               std::uint8_t* out);
 
-/// Bits of a definition level.
+/// Return bits of a definition level.
 std::uint32_t level_bits(const LeafColumn& column);
 
 }  // namespace headrace::parquet

@@ -46,10 +46,10 @@ class PageWalk {
   [[nodiscard]] std::optional<ByteRange> needs() const { return needs_; }
   /// Take the bytes of needs(), or more from there on. Errors: kCorruptData.
   Status push(std::span<const std::byte> bytes);
-  /// What was found so far.
+  /// Return what was found so far.
   [[nodiscard]] const PageTable& table() const { return table_; }
   PageTable take() { return std::move(table_); }
-  /// The header that push() took last, of whatever page it is.
+  /// Return the header that push() took last, of whatever page it is.
   [[nodiscard]] const PageHeader& last_header() const { return last_; }
 
  private:
