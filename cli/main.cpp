@@ -102,7 +102,7 @@ int run(int argc, char** argv) {
   const std::vector<std::string> arguments = with_dashes(argc, argv);
   const bool json = std::find(arguments.begin(), arguments.end(), "--json") != arguments.end();
 
-  CLI::App program("Training data from HDF5 files as shuffled batches.", "headrace");
+  CLI::App program("Training data as shuffled batches, from the files that you have.", "headrace");
   program.require_subcommand(0, 1);
   bool version = false, version_json = false;
   program.add_flag("--version", version, "Print the version, and those of the libraries");

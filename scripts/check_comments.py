@@ -33,11 +33,11 @@ NO_PERSON = re.compile(r"\b(who|whom|whoever|nobody|somebody|anybody)\b", re.IGN
 #: What comments of functions begin with. A verb that is missing is added here.
 VERBS = " ".join(
     [
-        "Add Declare Number Allocate Allow Append Apply Ask Assemble Be Become Begin Bring Call Change Charge Check Choose Claim",
-        "Classify Close Compare Compile Complete Compress Compute Convert Copy Count Create Cut Decide Decode",
+        "Add Allocate Allow Append Apply Ask Assemble Be Become Begin Bring Call Change Charge Check Choose Claim",
+        "Classify Close Compare Compile Complete Compress Compute Convert Copy Count Create Cut Decide Declare Decode",
         "Decompress Delete Deliver Describe Divide Do Draw Encode End Fill Find Finish Fold Forget Free Gather Give Go",
         "Grant Hand Have Hold Index Iterate Join Keep Leave Let Limit List Load Locate Look Make Map Measure Merge",
-        "Multiply Name Note Open Order Parse Pass Permute Place Plan Print Publish Put Queue Read Recommend Refuse",
+        "Multiply Name Note Number Open Order Parse Pass Permute Place Plan Print Publish Put Queue Read Recommend Refuse",
         "Remove Repeat Replace Replan Reserve Resolve Return Reverse Run Save Say Serve Set Settle Sort Split Start",
         "Stop Take Tell Throw Tokenise Transform Turn Value Visit Wait Wake Walk Work Write",
     ]

@@ -1,11 +1,11 @@
-"""Fails on files and #include lines that break the order of layers and rooms, which CMakeLists.txt has.
+"""Fails on files and #include lines that break the order of layers and components, which CMakeLists.txt has.
 
 usage: check_layers.py [ROOT]
 
 Prints FILE:LINE and the reason for each, and exits with 1 when there is one. Rules:
 - a layer is a folder of src; it includes the layers that CMakeLists.txt names as BELOW it, and those below them;
-- a layer's rooms are its folders, in the order of ROOMS; a room includes those before it. What lies in the layer's own
-  folder is of all its rooms: the contract that they share, and what puts them together;
+- a layer's components are its folders, in the order of COMPONENTS; a component includes those before it. What lies in
+  the layer's own folder serves them all: the contract that they share, and what puts them together;
 - a folder holds at most 40 files beside its tests, and a test lies beside what it tests;
 - public headers lie in include/headrace, flat. They include the standard library and other public headers only: users
   have no more. src/layer_headers.txt says to which layer each belongs; headrace.h includes them all;
@@ -32,7 +32,7 @@ LISTED = "src/layer_headers.txt"
 ALWAYS_INTERNAL = re.compile(r"(_impl|_internal|-inl)\.h$")
 TESTS_ONLY = re.compile(r"(^|/)testing/|(^|/)testing_\w+\.h$|_testing\.(h|cpp)$")
 TEST = re.compile(r"_(test|bench)\.cpp$")
-NO_ROOMS = {"testing", "without"}  # helpers of tests, and what stands in for a library
+NO_COMPONENTS = {"testing", "without"}  # helpers of tests, and what stands in for a library
 
 
 class LayerHeaders:
@@ -101,16 +101,16 @@ class Tree:
         """The place in the order of layers; the faces are above all."""
         return list(self.layers).index(layer) if layer in self.layers else len(self.layers)
 
-    def room(self, layer: str, folder: str) -> str | None:
-        """The room of a folder that is relative to the layer's; None for the layer's own."""
-        return self.layers[layer].room_of(folder) if layer in self.layers else None
+    def component(self, layer: str, folder: str) -> str | None:
+        """The component of a folder that is relative to the layer's; None for the layer's own."""
+        return self.layers[layer].component_of(folder) if layer in self.layers else None
 
     def lowest_place(self, targets: list[tuple[str, str | None]]) -> str:
-        """Where a file may lie that includes all of these: the highest of their layers, and its highest room."""
+        """Where a file may lie that includes all of these: the highest of their layers, and its highest component."""
         top = max((layer for layer, _ in targets), key=self.rank)
-        rooms = [room for layer, room in targets if layer == top and room]
-        room = max(rooms, key=self.layers[top].rooms.index, default=None) if top in self.layers else None
-        return "cli, or python/bind" if top == FACE else f"src/{top}" + (f"/{room}" if room else "")
+        components = [component for layer, component in targets if layer == top and component]
+        component = max(components, key=self.layers[top].components.index, default=None) if top in self.layers else None
+        return "cli, or python/bind" if top == FACE else f"src/{top}" + (f"/{component}" if component else "")
 
 
 def place_problem(tree: Tree, relative: Path) -> str | None:
@@ -126,10 +126,11 @@ def place_problem(tree: Tree, relative: Path) -> str | None:
     if parts[1] not in tree.layers:
         return f"no layer has this name; the layers are {', '.join(tree.layers)}"
     layer, folder = tree.layers[parts[1]], "/".join(parts[2:-1])
-    plain = "/".join(part for part in parts[2:-1] if part not in NO_ROOMS)
-    parents = {room.partition("/")[0] for room in layer.rooms}
-    if plain and layer.room_of(plain) is None and plain not in parents:
-        return f"{layer.name} has no room {folder}; its rooms (CMakeLists.txt) are {', '.join(layer.rooms) or 'none'}"
+    plain = "/".join(part for part in parts[2:-1] if part not in NO_COMPONENTS)
+    parents = {component.partition("/")[0] for component in layer.components}
+    if plain and layer.component_of(plain) is None and plain not in parents:
+        names = ", ".join(layer.components) or "none"
+        return f"{layer.name} has no component {folder}; its components (CMakeLists.txt) are {names}"
     return None
 
 
@@ -148,11 +149,11 @@ def lost_tests(root: Path, files: list[Path]) -> list[str]:
     return found
 
 
-def full_rooms(files: list[Path]) -> list[str]:
+def full_components(files: list[Path]) -> list[str]:
     """One line of text for each folder of src that holds more than its share."""
     counts = Counter(path.parent for path in files if path.parts[0] == "src" and not TEST.search(path.name))
     return [
-        f"{folder}: {count} files beside its tests, and a folder has {MOST_FILES} at most: divide it into rooms"
+        f"{folder}: {count} files beside its tests, and a folder has {MOST_FILES} at most: divide it into components"
         for folder, count in sorted(counts.items())
         if count > MOST_FILES
     ]
@@ -189,11 +190,13 @@ def include_problems(tree: Tree, relative: Path, layer: str) -> list[str]:
     """One line of text for every include of a file that breaks a rule, with the place where the file could be."""
     found = []
     public = relative.parts[0] == "include"
-    here = tree.room(layer, "/".join(relative.parts[2:-1])) if relative.parts[0] == "src" else None
+    here = tree.component(layer, "/".join(relative.parts[2:-1])) if relative.parts[0] == "src" else None
     test = bool(TEST.search(relative.name) or TESTS_ONLY.search(str(relative)))
     lines = list(includes(tree.root / relative))
     targets = [(line, name, quoted, tree.layer_of_include(name, quoted)) for line, name, quoted in lines]
-    rooms = [(target, tree.room(target, "/".join(name.split("/")[1:-1]))) for _, name, _, target in targets if target]
+    asked = [
+        (target, tree.component(target, "/".join(name.split("/")[1:-1]))) for _, name, _, target in targets if target
+    ]
     for line, name, quoted, target in targets:
         where = f"{relative}:{line}: "
         if public and (quoted or ("." in name and not name.startswith("headrace/"))):
@@ -201,7 +204,7 @@ def include_problems(tree: Tree, relative: Path, layer: str) -> list[str]:
         elif target is None:
             continue
         elif tree.rank(target) > tree.rank(layer):
-            place = tree.lowest_place(rooms)
+            place = tree.lowest_place(asked)
             found.append(f"{where}{layer} includes {name}, which belongs to {target}, above it; its place is {place}")
         elif layer in tree.layers and target not in tree.layers[layer].may_include:
             allowed = [name for name in tree.layers if name in tree.layers[layer].may_include and name != layer]
@@ -209,10 +212,10 @@ def include_problems(tree: Tree, relative: Path, layer: str) -> list[str]:
         elif quoted and (why := internal(tree, relative, layer, target, name)):
             found.append(where + why)
         elif quoted and target == layer and layer in tree.layers and not test:
-            room = tree.room(layer, "/".join(name.split("/")[1:-1]))
-            if tree.layers[layer].is_above(room, here):
-                place = tree.lowest_place(rooms)
-                found.append(f"{where}{layer}/{here} includes {name}, a room above it; its place is {place}")
+            component = tree.component(layer, "/".join(name.split("/")[1:-1]))
+            if tree.layers[layer].is_above(component, here):
+                place = tree.lowest_place(asked)
+                found.append(f"{where}{layer}/{here} includes {name}, a component above it; its place is {place}")
     return found
 
 
@@ -226,7 +229,7 @@ def problems(root: Path) -> list[str]:
             found.append(f"{relative}:1: {why}")
         elif layer := tree.layer_of_file(relative):
             found += include_problems(tree, relative, layer)
-    found += lost_tests(root, files) + full_rooms(files) + umbrella_problems(root, files)
+    found += lost_tests(root, files) + full_components(files) + umbrella_problems(root, files)
     return found + tree.listed.problems(root)
 
 
@@ -234,7 +237,7 @@ def main() -> int:
     """Prints the problems of the tree; the exit status says whether there are any."""
     root = Path(sys.argv[1] if len(sys.argv) > 1 else Path(__file__).parent.parent).resolve()
     found = problems(root)
-    good = f"layers: {len(source_files(root))} files, all in their rooms, all includes keep to the order"
+    good = f"layers: {len(source_files(root))} files, all in their components, all includes keep to the order"
     print("\n".join(found) or good)
     return 1 if found else 0
 

@@ -1,4 +1,4 @@
-"""Fails on pages for developers that say what is not so: a source that is not there, layers or rooms that are others.
+"""Fails on pages for developers that say what is not so: a source that is not there, other layers or components.
 
 usage: check_pages.py [ROOT]
 
@@ -6,7 +6,7 @@ Prints FILE:LINE and what is wrong. Rules:
 - what stands between backticks in ARCHITECTURE.md, CONTRIBUTING.md, docs/internals, docs/guides and docs/decisions, and
   begins with `src/`, another folder of the repository or the name of a layer, is there (`src/order/sampler.h`,
   `order/sampler`). A name with <brackets>, `*` or `…` is a pattern, and not looked for;
-- the table of layers in ARCHITECTURE.md has the layers of CMakeLists.txt in their order, each with its rooms;
+- the table of layers in ARCHITECTURE.md has the layers of CMakeLists.txt in their order, each with its components;
 - docs/decisions/README.md lists every decision.
 """
 
@@ -24,8 +24,8 @@ NAMED = re.compile(r"`([\w.-]+(?:/[\w.{},-]+)+/?)`")
 #: A page that says how something is added names what its reader will make, or any x.
 MADE_BY_THE_READER = re.compile(r"(^|/)x[._]|toy|skeleton|every_verb")
 
-#: Layers whose rooms are named after something that users know: the verbs of the command line.
-EACH_ROOM_IS_NAMED_ELSEWHERE = {"tools"}
+#: Layers whose components are named after something that users know: the verbs of the command line.
+COMPONENTS_ARE_NAMED_ELSEWHERE = {"tools"}
 
 
 def exists(root: Path, name: str) -> bool:
@@ -39,7 +39,7 @@ def exists(root: Path, name: str) -> bool:
 
 
 def architecture_problems(root: Path) -> list[str]:
-    """One line of text if ARCHITECTURE.md has other layers than CMakeLists.txt, and for each room that it lacks."""
+    """One line of text if ARCHITECTURE.md has other layers than CMakeLists.txt, or for each component it lacks."""
     path = root / "ARCHITECTURE.md"
     if not path.is_file():
         return []
@@ -48,10 +48,10 @@ def architecture_problems(root: Path) -> list[str]:
     if [name for name, _ in rows] != list(layers):
         return [f"ARCHITECTURE.md: the table of layers has to have {', '.join(layers)}, in this order"]
     return [
-        f"ARCHITECTURE.md: the row of {name} lacks the room `{room}`"
+        f"ARCHITECTURE.md: the row of {name} lacks the component `{component}`"
         for name, text in rows
-        for room in layers[name].rooms
-        if "/" not in room and f"`{room}`" not in text and name not in EACH_ROOM_IS_NAMED_ELSEWHERE
+        for component in layers[name].components
+        if "/" not in component and f"`{component}`" not in text and name not in COMPONENTS_ARE_NAMED_ELSEWHERE
     ]
 
 

@@ -1,4 +1,4 @@
-"""The order of layers, and of the rooms in each, as CMakeLists.txt has it. Used by the checks beside this file."""
+"""The order of layers, and of the components in each, as CMakeLists.txt has it. Used by the checks beside this file."""
 
 from __future__ import annotations
 
@@ -7,27 +7,32 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 _CALL = re.compile(r"^headrace_layer\(([^)]*)\)", re.MULTILINE)
-_KEYWORDS = {"BELOW", "ROOMS", "USES", "TESTS_USE"}
+_KEYWORDS = {"BELOW", "COMPONENTS", "USES", "TESTS_USE"}
 
 
 @dataclass
 class Layer:
-    """A folder of src: its name, what it may include (itself among it), and its rooms from the lowest up."""
+    """A folder of src: its name, what it may include (itself among it), and its components from the lowest up."""
 
     name: str
     may_include: set[str]
-    rooms: list[str] = field(default_factory=list)
+    components: list[str] = field(default_factory=list)
 
-    def room_of(self, folder: str) -> str | None:
-        """The room of a folder (relative to the layer); None for the layer's own folder."""
-        inside = [room for room in self.rooms if (folder + "/").startswith(room + "/")]
+    def component_of(self, folder: str) -> str | None:
+        """The component of a folder (relative to the layer); None for the layer's own folder."""
+        inside = [component for component in self.components if (folder + "/").startswith(component + "/")]
         return max(inside, key=len, default=None)
 
-    def is_above(self, room: str | None, other: str | None) -> bool:
-        """True if `room` comes after `other`. The layer's own folder, and a room and its parts, have no order."""
-        if room is None or other is None or f"{room}/".startswith(f"{other}/") or f"{other}/".startswith(f"{room}/"):
+    def is_above(self, component: str | None, other: str | None) -> bool:
+        """True if `component` comes after `other`. The layer's own folder has no order, nor have parts of one."""
+        if (
+            component is None
+            or other is None
+            or f"{component}/".startswith(f"{other}/")
+            or f"{other}/".startswith(f"{component}/")
+        ):
             return False
-        return self.rooms.index(room) > self.rooms.index(other)
+        return self.components.index(component) > self.components.index(other)
 
 
 def read_layers(root: Path) -> dict[str, Layer]:
@@ -46,5 +51,5 @@ def read_layers(root: Path) -> dict[str, Layer]:
             if other not in layers:
                 raise ValueError(f"CMakeLists.txt: {name} is above {other}, and stands before it")
         may_include = {name}.union(*(layers[other].may_include for other in below))
-        layers[name] = Layer(name, may_include, lists.get("ROOMS", []))
+        layers[name] = Layer(name, may_include, lists.get("COMPONENTS", []))
     return layers

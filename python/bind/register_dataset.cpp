@@ -169,12 +169,19 @@ DatasetHandle mix_datasets(const std::vector<std::tuple<std::string, const Datas
 }
 
 /// An array that owns the numbers. \tparam Value  What they are in NumPy, of as many bytes.
-template <class Value>
-nb::object owned_array(std::vector<std::uint64_t> numbers) {
-  auto* const held = new std::vector<std::uint64_t>(std::move(numbers));
-  const nb::capsule owner(held, [](void* p) noexcept { delete static_cast<std::vector<std::uint64_t>*>(p); });
+template <class Value, class Number>
+nb::object owned_array(std::vector<Number> numbers, const std::vector<std::size_t>& shape) {
+  static_assert(sizeof(Value) == sizeof(Number));
+  auto* const held = new std::vector<Number>(std::move(numbers));
+  const nb::capsule owner(held, [](void* p) noexcept { delete static_cast<std::vector<Number>*>(p); });
   auto* const values = reinterpret_cast<Value*>(held->data());
-  return nb::cast(nb::ndarray<nb::numpy, Value, nb::ndim<1>>(values, {held->size()}, owner));
+  return nb::cast(nb::ndarray<nb::numpy, Value>(values, shape.size(), shape.data(), owner));
+}
+
+template <class Value, class Number>
+nb::object owned_array(std::vector<Number> numbers) {
+  const std::size_t size = numbers.size();
+  return owned_array<Value>(std::move(numbers), {size});
 }
 
 nb::object selected_rows(const DatasetHandle& self) {
@@ -183,13 +190,6 @@ nb::object selected_rows(const DatasetHandle& self) {
 
 nb::object lengths(const DatasetHandle& self) {
   return owned_array<std::int64_t>(without_gil([&] { return self.dataset.lengths(); }));
-}
-
-template <class Value, class Number>
-nb::object number_array(const std::vector<Number>& values, const std::vector<std::size_t>& shape) {
-  auto* copy = new std::vector<Value>(values.begin(), values.end());
-  const nb::capsule owner(copy, [](void* p) noexcept { delete static_cast<std::vector<Value>*>(p); });
-  return nb::cast(nb::ndarray<nb::numpy, Value>(copy->data(), shape.size(), shape.data(), owner));
 }
 
 nb::dict stats_of(const DatasetHandle& self, const nb::str& name, const nb::str& where, int threads) {
@@ -201,13 +201,13 @@ nb::dict stats_of(const DatasetHandle& self, const nb::str& name, const nb::str&
   for (const Field& f : self.dataset.fields())
     if (f.name == field && f.dims.extents().empty()) shape.clear();
   nb::dict result;
-  result["mean"] = number_array<double>(found.mean, shape);
-  result["std"] = number_array<double>(found.std, shape);
-  result["min"] = number_array<double>(found.min, shape);
-  result["max"] = number_array<double>(found.max, shape);
-  result["count"] = number_array<std::int64_t>(found.count, shape);
-  result["nan_count"] = number_array<std::int64_t>(found.nan_count, shape);
-  result["inf_count"] = number_array<std::int64_t>(found.inf_count, shape);
+  result["mean"] = owned_array<double>(found.mean, shape);
+  result["std"] = owned_array<double>(found.std, shape);
+  result["min"] = owned_array<double>(found.min, shape);
+  result["max"] = owned_array<double>(found.max, shape);
+  result["count"] = owned_array<std::int64_t>(found.count, shape);
+  result["nan_count"] = owned_array<std::int64_t>(found.nan_count, shape);
+  result["inf_count"] = owned_array<std::int64_t>(found.inf_count, shape);
   result["remembered"] = found.remembered;
   return result;
 }
@@ -220,12 +220,11 @@ nb::list sample_shapes(const DatasetHandle& self) {
 }
 
 nb::object sample_index(const DatasetHandle& self, const RowNumbers& numbers) {
-  auto* index = new std::vector<std::int64_t>(without_gil([&] {
+  std::vector<std::int64_t> index = without_gil([&] {
     return self.dataset.sample_index({numbers.data(), numbers.size()});
-  }));
-  const nb::capsule owner(index, [](void* p) noexcept { delete static_cast<std::vector<std::int64_t>*>(p); });
+  });
   const std::size_t axes = self.dataset.sample_shapes().at(0).size();
-  return nb::cast(nb::ndarray<nb::numpy, std::int64_t, nb::ndim<2>>(index->data(), {numbers.size(), axes}, owner));
+  return owned_array<std::int64_t>(std::move(index), {numbers.size(), axes});
 }
 
 nb::list fields(const DatasetHandle& self) {

@@ -22,6 +22,7 @@
 #include "bind/text.h"
 #include "bind/values.h"
 #include "bind/without_gil.h"
+#include "loader/options/loader_settings.h"
 #include "loader/report/report_fields.h"
 
 namespace headrace::python {
@@ -101,6 +102,7 @@ void preload(LoaderHandle& self, const nb::object& progress) {
 }  // namespace
 
 void register_loader(nb::module_& m) {
+  m.attr("STAGED_BATCHES") = kStagedBatches;
   nb::class_<EpochIterator>(m, "EpochIterator", "One pass over the data; see headrace.Loader.")
       .def(
           "__iter__", [](nb::handle self) { return nb::borrow(self); }, nb::sig("def __iter__(self) -> EpochIterator"))

@@ -1,4 +1,4 @@
-"""Headrace: training data from HDF5 files as shuffled batches, at the speed at which chunks can be decoded.
+"""Headrace: training data as shuffled batches, from HDF5, Parquet, Zarr, NumPy, text and token files as they are.
 
     import headrace as hr
 

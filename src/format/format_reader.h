@@ -35,7 +35,8 @@ struct Piece {
   FileRange stored;
   std::uint64_t decoded_bytes = 0;  ///< After all filters, padding included.
   std::uint32_t filter_mask = 0;
-  std::uint32_t across = 0;  ///< Which chunk across the row, 0 for the first; geometry() depends on it.
+  std::uint32_t across = 0;    ///< Which chunk across the row, 0 for the first; geometry() depends on it.
+  bool is_unreadable = false;  ///< There is a chunk, which cannot be read: decode() tells why.
 };
 
 /// Rows of an array that a piece has, and where they lie in it: see ArrayReader::runs().

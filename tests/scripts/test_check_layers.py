@@ -11,17 +11,17 @@ pytestmark = pytest.mark.fast
 SCRIPT = Path(__file__).resolve().parents[2] / "scripts" / "check_layers.py"
 
 
-LAYERS = """headrace_layer(base ROOMS memory text USES fmt::fmt)
+LAYERS = """headrace_layer(base COMPONENTS memory text USES fmt::fmt)
 headrace_layer(catalog BELOW base)
 headrace_layer(storage BELOW base catalog)
 headrace_layer(codec BELOW storage USES fmt::fmt
                      zstd::zstd)
-headrace_layer(format BELOW codec ROOMS npy hdf5/types hdf5/arrays hdf5)
-headrace_layer(cache BELOW format ROOMS directory)
+headrace_layer(format BELOW codec COMPONENTS npy hdf5/types hdf5/arrays hdf5)
+headrace_layer(cache BELOW format COMPONENTS directory)
 headrace_layer(order BELOW base catalog)
 headrace_layer(delivery BELOW cache order)
 headrace_layer(dataset BELOW delivery)
-headrace_layer(loader BELOW dataset ROOMS options plan engine)
+headrace_layer(loader BELOW dataset COMPONENTS options plan engine)
 headrace_layer(tools BELOW loader)
 """
 PUBLIC = "headrace/error.h: base\nheadrace/dataset.h: dataset\nheadrace/mix.h: dataset\nheadrace/loader.h: loader\n"
@@ -96,13 +96,13 @@ def test_includes_of_lower_layers_pass(tmp_path: Path) -> None:
         (
             "src/loader/plan/a.h",
             '#include "loader/engine/x.h"',
-            "loader/plan includes loader/engine/x.h, a room above it; i",
+            "loader/plan includes loader/engine/x.h, a component above it; i",
         ),
         ("src/loader/plan/a.h", '#include "loader/engine/x.h"', "its place is src/loader/engine\n"),
         (
             "src/format/hdf5/types/a.h",
             '#include "format/hdf5/arrays/x.h"',
-            "a room above it; its place is src/format/hdf5/arr",
+            "a component above it; its place is src/format/hdf5/arr",
         ),
         ("include/headrace/error.h", "#include <fmt/format.h>", "which users do not have"),
         ("include/headrace/error.h", '#include "base/result.h"', "which users do not have"),
@@ -125,9 +125,12 @@ def test_an_include_of_what_is_above_is_named(tmp_path: Path, file: str, line: s
         ),
         (
             ["src/loader/words/a.h"],
-            "a.h:1: loader has no room words; its rooms (CMakeLists.txt) are options, plan, engine\n",
+            "a.h:1: loader has no component words; its components (CMakeLists.txt) are options, plan, engine\n",
         ),
-        (["src/delivery/words/a.h"], "a.h:1: delivery has no room words; its rooms (CMakeLists.txt) are none\n"),
+        (
+            ["src/delivery/words/a.h"],
+            "a.h:1: delivery has no component words; its components (CMakeLists.txt) are none\n",
+        ),
         (["src/format/hdf5/b/a.h"], ""),
         (["src/loader/plan/a.cpp", "src/loader/a_test.cpp"], "elsewhere: src/loader/plan/a_test.cpp is its place\n"),
         (

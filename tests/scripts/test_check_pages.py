@@ -9,9 +9,10 @@ import pytest
 pytestmark = pytest.mark.fast
 
 SCRIPT = Path(__file__).resolve().parents[2] / "scripts" / "check_pages.py"
-TABLE = "| layer | rooms |\n| --- | --- |\n| `base` | `memory` |\n| `loader` | `plan`, `engine` |\n"
+TABLE = "| layer | components |\n| --- | --- |\n| `base` | `memory` |\n| `loader` | `plan`, `engine` |\n"
 TREE = {
-    "CMakeLists.txt": "headrace_layer(base ROOMS memory)\nheadrace_layer(loader BELOW base ROOMS plan engine)\n",
+    "CMakeLists.txt": "headrace_layer(base COMPONENTS memory)\n"
+    "headrace_layer(loader BELOW base COMPONENTS plan engine)\n",
     "src/base/memory/pool.h": "",
     "src/loader/plan/plan.cpp": "",
     "ARCHITECTURE.md": TABLE,
@@ -54,7 +55,7 @@ def test_what_is_there_may_be_named(tmp_path: Path) -> None:
         ("docs/decisions/0001-why.md", "`base/gone.h`", "docs/decisions/0001-why.md:1: there is no base/gone.h\n"),
         ("docs/decisions/0002-new.md", "", "docs/decisions/README.md: it lacks 0002-new.md\n"),
         ("ARCHITECTURE.md", TABLE + "| `tools` | |\n", "the table of layers has to have base, loader, in this order\n"),
-        ("ARCHITECTURE.md", TABLE.replace(", `engine`", ""), "the row of loader lacks the room `engine`\n"),
+        ("ARCHITECTURE.md", TABLE.replace(", `engine`", ""), "the row of loader lacks the component `engine`\n"),
     ],
 )
 def test_what_is_not_so_is_named(tmp_path: Path, page: str, text: str, says: str) -> None:

@@ -22,9 +22,6 @@ from headrace._support.checks import invalid
 
 #: Batches that are on the device, or on their way, before they are asked for.
 AHEAD = 2
-#: Buffers of page-locked memory: as many as the engine plans memory for (kStagedBatches).
-_BUFFERS = 3
-
 
 _deliveries: weakref.WeakSet[Delivery] = weakref.WeakSet()
 
@@ -156,7 +153,7 @@ class Delivery:
             self._figures = Figures(self._backend.name)
         copier = self._copier  # another thread may take it from an idle loader
         if copier is None:
-            self._copier = copier = Copier(self._backend, _BUFFERS, native.staging_bytes(), self._figures)
+            self._copier = copier = Copier(self._backend, _headrace.STAGED_BATCHES, native.staging_bytes(), self._figures)
         return Way(
             copy=copier.copy,
             hand_over=HandOver(self._backend, copier, self._figures),

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <mutex>
 
+#include "format/fill_elements.h"
 #include "format/zarr/chunk_files.h"
 #include "format/zarr/to_c_order.h"
 #include "storage/file_system.h"
@@ -14,28 +15,12 @@
 namespace headrace::zarr {
 namespace {
 
-constexpr std::uint32_t kUnreadable = 1;  // the filter mask of a piece whose chunk is there and is none
-
 /// The grid of the files that chunks lie in.
 ChunkGrid file_grid(const ArrayMetadata& metadata) {
   std::vector<std::uint64_t> extents = metadata.chunk_shape;
   if (metadata.shards)
     for (std::size_t d = 0; d < extents.size(); ++d) extents[d] *= metadata.shards->per_shard[d];
   return {metadata.shape, std::move(extents)};
-}
-
-/// Fill `out` with copies of one element. \param first  Its first bytes; the others are zeros.
-void fill_with(std::span<const std::byte> first, std::uint64_t element_bytes, std::span<std::byte> out) {
-  if (out.empty()) return;
-  const std::byte byte = first.empty() || first.size() < element_bytes ? std::byte{0} : first[0];
-  if (std::ranges::all_of(first, [&](std::byte b) { return b == byte; })) {
-    std::memset(out.data(), std::to_integer<int>(byte), out.size());
-    return;
-  }
-  std::memset(out.data(), 0, element_bytes);
-  std::memcpy(out.data(), first.data(), first.size());
-  for (std::size_t done = element_bytes; done < out.size(); done *= 2)
-    std::memcpy(out.data() + done, out.data(), std::min(done, out.size() - done));
 }
 
 }  // namespace
@@ -150,7 +135,7 @@ Result<Piece> ZarrArray::piece_at(std::uint64_t cell) const {
   if (status.ok()) return piece;
   if (status.error().code() != ErrorCode::kCorruptData) return placed(Error(status.error()).with_stage("index"), piece);
   piece.stored = {};
-  piece.filter_mask = kUnreadable;
+  piece.is_unreadable = true;
   return piece;
 }
 
@@ -209,7 +194,7 @@ Result<std::uint64_t> ZarrArray::locate_written(RowRange rows, std::vector<Piece
   std::uint64_t absent = range.end - range.first;
   for (const std::uint64_t cell : cells) {
     HEADRACE_ASSIGN(Piece piece, piece_at(cell));
-    if (piece.stored.range.size == 0 && piece.filter_mask != kUnreadable) continue;
+    if (piece.stored.range.size == 0 && !piece.is_unreadable) continue;
     out.push_back(std::move(piece));
     --absent;
   }
@@ -218,7 +203,7 @@ Result<std::uint64_t> ZarrArray::locate_written(RowRange rows, std::vector<Piece
 
 Result<DecodedPiece> ZarrArray::decode(const Piece& piece, std::span<const std::byte> stored,
                                        const DecodeScratch& scratch) const {
-  if (piece.filter_mask == kUnreadable) {
+  if (piece.is_unreadable) {
     Piece again = piece;
     const ArrayMetadata::Place place = metadata_.place_of(grid_.coordinates(piece.id));
     Status status = locate_file(place.file, place.in_file, again);
@@ -242,7 +227,7 @@ Result<DecodedPiece> ZarrArray::decode_values(const Piece& piece, std::span<cons
     return Error(ErrorCode::kInternal, fmt::format("scratch of {} bytes, {} needed", scratch.out.size(), chunk_bytes_));
   const std::span<std::byte> out = scratch.out.first(chunk_bytes_);
   if (stored.empty()) {
-    fill_with(metadata_.fill, metadata_.type.record_bytes, out);
+    fill_elements(metadata_.fill, metadata_.type.record_bytes, out);
     return DecodedPiece{out.data(), row_stride};
   }
   // What is stored in another order is decoded beside, at the end of one of the buffers.

@@ -21,8 +21,6 @@ using O = LoaderOptions;
 constexpr std::uint64_t kMostThreads = 4096;
 constexpr std::array<const char*, 2> kFrameworks{"numpy", "torch"}, kBatchFormats{"dict", "tuple"};
 constexpr std::array<const char*, 1> kOnError{"raise"};
-/// On the way to a device: two are copied while the next is filled.
-constexpr std::uint32_t kStagedBatches = 3;
 
 Spec make_list() {
   return Spec::of<S>(

@@ -18,6 +18,9 @@ namespace headrace {
 /// An option that only code can give: an object of the program.
 struct GivenInCode {};
 
+/// Batches that lie in page-locked memory on the way to a device: two are copied while the next is filled.
+inline constexpr std::uint32_t kStagedBatches = 3;
+
 /// What `shuffle` says.
 enum class ShuffleWord : std::uint8_t { kNone, kBlock, kExact };
 

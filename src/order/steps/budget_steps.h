@@ -87,7 +87,6 @@ class BudgetSteps final : public StepPlan {
   [[nodiscard]] std::uint64_t most_cost() const;
   /// Return about how many steps an epoch has, from its first windows: exact where these are all. Never walks an epoch.
   [[nodiscard]] std::uint64_t about_steps() const;
-  [[nodiscard]] std::uint64_t window_samples() const { return window_; }
   [[nodiscard]] std::uint64_t num_windows() const { return (handed_out_ + window_ - 1) / window_; }
   /// Return the steps of windows [first, end) of an epoch; for callers that walk an epoch with several threads.
   [[nodiscard]] std::vector<std::uint32_t> count_steps(std::uint64_t epoch, std::uint64_t first,

@@ -1,4 +1,5 @@
 #include "format/hdf5/arrays/chunked_array.h"
+#include "format/fill_elements.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -157,7 +158,7 @@ Result<DecodedPiece> ChunkedArray::decode(const Piece& piece, std::span<const st
         piece);
   const std::span<std::byte> out = scratch.out.first(static_cast<std::size_t>(info_.chunk_bytes));
   if (absent) {
-    fill_with(fill_element_, out);
+    fill_elements(fill_element_, fill_element_.size(), out);
     return DecodedPiece{out.data(), row_stride};
   }
   const std::uint64_t room_bytes = stored_room_bytes(info_.element, elements());

@@ -1,4 +1,5 @@
 #include "format/hdf5/arrays/plain_arrays.h"
+#include "format/fill_elements.h"
 
 #include <fmt/format.h>
 
@@ -78,7 +79,7 @@ Result<DecodedPiece> FillArray::decode(const Piece& piece, std::span<const std::
   if (info_.row_bytes == 0) return empty_rows();
   auto out = room(scratch, bytes_of(piece.rows));
   if (!out.ok()) return placed(std::move(out.error()), piece);
-  fill_with(fill_element_, *out);
+  fill_elements(fill_element_, fill_element_.size(), *out);
   return DecodedPiece{out->data(), info_.row_bytes};
 }
 

@@ -58,19 +58,4 @@ Result<std::vector<std::byte>> fill_element(const LibraryLock& library, hid_t cr
   return value;
 }
 
-void fill_with(std::span<const std::byte> element, std::span<std::byte> out) {
-  if (out.empty() || element.empty()) return;
-  if (std::ranges::all_of(element, [&](std::byte b) { return b == element[0]; })) {
-    std::memset(out.data(), std::to_integer<int>(element[0]), out.size());
-    return;
-  }
-  std::size_t done = std::min(element.size(), out.size());
-  std::memcpy(out.data(), element.data(), done);
-  while (done < out.size()) {  // double what is there
-    const std::size_t n = std::min(done, out.size() - done);
-    std::memcpy(out.data() + done, out.data(), n);
-    done += n;
-  }
-}
-
 }  // namespace headrace::hdf5

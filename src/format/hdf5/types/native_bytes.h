@@ -18,7 +18,4 @@ void to_native(const ElementType& element, std::span<std::byte> elements);
 Result<std::vector<std::byte>> fill_element(const LibraryLock&, hid_t creation_list, hid_t stored_type,
                                             const ElementType& element);
 
-/// Repeat `element` over `out`; out.size() is a multiple of its size.
-void fill_with(std::span<const std::byte> element, std::span<std::byte> out);
-
 }  // namespace headrace::hdf5

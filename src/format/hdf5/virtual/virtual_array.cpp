@@ -1,4 +1,5 @@
 #include "format/hdf5/virtual/virtual_array.h"
+#include "format/fill_elements.h"
 
 #include <fmt/format.h>
 
@@ -121,7 +122,7 @@ Result<DecodedPiece> VirtualArray::decode(const Piece& piece, std::span<const st
                                     scratch.ping.size(), scratch.pong.size(), bytes, work)),
                   piece);
   const std::span<std::byte> target = scratch.out.first(bytes);
-  if (needs_fill_) fill_with(fill_element_, target);
+  if (needs_fill_) fill_elements(fill_element_, fill_element_.size(), target);
   // Mappings that begin before the rows end, and of these not those before which all have ended.
   const auto end = std::ranges::lower_bound(by_first_row_, piece.rows.end(), {},
                                             [&](std::uint32_t i) { return mappings_[i].first_row; });
