@@ -137,10 +137,10 @@ struct Costs {
 
 /// Return the nanoseconds that expand() takes for a sample or, `by_part`, for a part.
 double map_ns(const SampleMap& map, bool by_part) {
-  const BlockTable& homes = *map.shuffle_blocks();
+  const BlockTable& blocks = *map.shuffle_blocks();
   std::vector<SampleRef> samples;
-  for (std::uint32_t home = 0; home < homes.num_blocks(); ++home)
-    for (std::uint32_t row = 0; row < homes.block_rows(home); ++row) samples.push_back({home, row});
+  for (std::uint32_t block = 0; block < blocks.num_blocks(); ++block)
+    for (std::uint32_t row = 0; row < blocks.block_rows(block); ++row) samples.push_back({block, row});
   std::vector<Part> parts;
   std::vector<std::uint32_t> ends;
   double best = 1e18;
@@ -170,8 +170,8 @@ Costs ragged() {
   const auto array = std::make_shared<ResidentArray>(starts.back(), 12, std::vector<std::uint64_t>{});
   Pipeline p;
   p.groups.push_back(group_of(array, true));
-  const std::uint64_t rows_a_home = p.groups[0].layout.table->block_rows(0);
-  p.map = std::make_shared<SpanMap>(SpanMap::Options{.home_samples = rows_a_home * kEvents / starts.back(),
+  const std::uint64_t rows_a_block = p.groups[0].layout.table->block_rows(0);
+  p.map = std::make_shared<SpanMap>(SpanMap::Options{.block_samples = rows_a_block * kEvents / starts.back(),
                                                      .rows = p.groups[0].layout.table,
                                                      .row_weight = row_weight(1),
                                                      .spans = Spans::between(starts)});

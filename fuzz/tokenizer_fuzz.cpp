@@ -35,10 +35,10 @@ void check_added(const Vocabulary& vocabulary, bool all, std::string_view text) 
   const auto words = AddedWords::make(vocabulary, {.all = all});
   if (!words.ok()) return;
   const auto* begin = reinterpret_cast<const std::uint8_t*>(text.data());
-  std::vector<AddedWords::Part> parts;
+  std::vector<AddedWords::TextPart> parts;
   words->find(begin, begin + text.size(), parts);
   const std::uint8_t* at = begin;
-  for (const AddedWords::Part& part : parts) {
+  for (const AddedWords::TextPart& part : parts) {
     if (part.begin != at || part.end <= part.begin) std::abort();
     at = part.end;
     const std::string_view here(reinterpret_cast<const char*>(part.begin), part.end - part.begin);

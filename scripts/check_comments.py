@@ -34,12 +34,13 @@ NO_PERSON = re.compile(r"\b(who|whom|whoever|nobody|somebody|anybody)\b", re.IGN
 VERBS = " ".join(
     [
         "Add Allocate Allow Append Apply Ask Assemble Be Become Begin Bring Call Change Charge Check Choose Claim",
-        "Classify Close Compare Compile Complete Compress Compute Convert Copy Count Create Cut Decide Declare Decode",
-        "Decompress Delete Deliver Describe Divide Do Draw Encode End Fill Find Finish Fold Forget Free Gather Give Go",
-        "Grant Hand Have Hold Index Iterate Join Keep Leave Let Limit List Load Locate Look Make Map Measure Merge",
-        "Multiply Name Note Number Open Order Parse Pass Permute Place Plan Print Publish Put Queue Read Recommend Refuse",
-        "Remove Repeat Replace Replan Reserve Resolve Return Reverse Run Save Say Serve Set Settle Sort Split Start",
-        "Stop Take Tell Throw Tokenise Transform Turn Value Visit Wait Wake Walk Work Write",
+        "Classify Close Compare Compile Complete Compress Compute Convert Copy Count Create Cut Decide Declare",
+        "Decode Decompress Delete Deliver Describe Divide Do Draw Encode End Fill Find Finish Fold Forget Free",
+        "Gather Give Go Grant Hand Have Hold Index Iterate Join Keep Leave Let Limit List Load Locate Look Make",
+        "Map Measure Merge Multiply Name Note Number Open Order Parse Pass Permute Place Plan Print Publish Put",
+        "Queue Read Recommend Refuse Remove Repeat Replace Replan Reserve Resolve Return Reverse Run Save Say",
+        "Serve Set Settle Sort Split Start Stop Take Tell Throw Tokenise Transform Turn Value Visit Wait Wake Walk",
+        "Work Write",
     ]
 ).split()
 #: A comment that adds only this to the function's name.

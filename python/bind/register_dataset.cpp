@@ -157,7 +157,7 @@ std::vector<DatasetHandle> split_dataset(const DatasetHandle& self, const std::v
 }
 
 DatasetHandle apply_to_rows(const DatasetHandle& self, const std::string& verb, const nb::kwargs& words) {
-  return DatasetHandle(rows_of(apply_verb(verb, self.dataset, words)));
+  return DatasetHandle(dataset_of(apply_verb(verb, self.dataset, words)));
 }
 
 DatasetHandle mix_datasets(const std::vector<std::tuple<std::string, const DatasetHandle*, double>>& parts,

@@ -74,9 +74,9 @@ void printed_class(nb::handle scope) {
 }
 
 /// Add a property whose values are of a class of their own.
-template <auto Place>
+template <auto Pointer>
 void add_part(nb::class_<Report>& report, const char* name) {
-  report.def_ro(name, Place, doc_of(*spec<Report>().find(name)).c_str());
+  report.def_ro(name, Pointer, doc_of(*spec<Report>().find(name)).c_str());
 }
 
 }  // namespace

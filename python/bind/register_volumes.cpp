@@ -65,7 +65,7 @@ nb::list volume_files(const Volumes& self) {
 }
 
 DatasetHandle apply_to_volumes(const Volumes& self, const std::string& verb, const nb::kwargs& words) {
-  return DatasetHandle(rows_of(apply_verb(verb, self, words)));
+  return DatasetHandle(dataset_of(apply_verb(verb, self, words)));
 }
 
 }  // namespace

@@ -48,18 +48,18 @@ bool is_ragged(const MappedSource& mapped) {
                              [](const UnitGroup& group) { return group.rows == UnitGroup::Rows::kRagged; });
 }
 
-/// Calls `take` with the bytes of each sample, in the order of the homes.
+/// Calls `take` with the bytes of each sample, in the order of the shuffle blocks.
 template <class Take>
 void for_each_sample(const MappedSource& mapped, const Weights& weights, Take take) {
   const std::span<const UnitGroup> groups = mapped.map->groups();
-  const BlockTable& homes = *mapped.map->shuffle_blocks();
+  const BlockTable& blocks = *mapped.map->shuffle_blocks();
   std::vector<SampleRef> samples;
   std::vector<std::uint64_t> rows, bytes;
-  for (std::uint32_t home = 0; home < homes.num_blocks(); ++home)
-    for (std::uint64_t first = 0; first < homes.block_rows(home); first += kSamplesAtOnce) {
+  for (std::uint32_t block = 0; block < blocks.num_blocks(); ++block)
+    for (std::uint64_t first = 0; first < blocks.block_rows(block); first += kSamplesAtOnce) {
       samples.clear();
-      for (std::uint64_t i = first; i < std::min(first + kSamplesAtOnce, homes.block_rows(home)); ++i)
-        samples.push_back({home, static_cast<std::uint32_t>(i)});
+      for (std::uint64_t i = first; i < std::min(first + kSamplesAtOnce, blocks.block_rows(block)); ++i)
+        samples.push_back({block, static_cast<std::uint32_t>(i)});
       bytes.assign(samples.size(), weights.fixed_bytes);
       for (std::size_t g = 0; g < groups.size(); ++g) {
         if (groups[g].rows == UnitGroup::Rows::kFixed) continue;

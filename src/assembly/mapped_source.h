@@ -64,9 +64,9 @@ class SampleMaker {
                                                                      bool /*drawn*/) const {
     return nullptr;
   }
-  /// Return the row that a sample has in the table beside the rows, by its number in the map's homes.
+  /// Return the row that a sample has in the table beside the rows, by its number in the map's shuffle blocks.
   [[nodiscard]] virtual std::uint64_t side_row(std::uint64_t stored) const { return stored; }
-  /// Return the number of a sample among all, chosen or not, by its number in the map's homes.
+  /// Return the number of a sample among all, chosen or not, by its number in the map's shuffle blocks.
   [[nodiscard]] virtual std::uint64_t sample_number(std::uint64_t stored) const { return stored; }
   /// \param chosen  Which of the samples; null: all. Throws headrace::Error where nothing can be made.
   [[nodiscard]] virtual std::shared_ptr<MappedSource> make(std::shared_ptr<const Source> rows,
@@ -88,7 +88,7 @@ struct MappedSource {
   /// Samples, chosen or not, that begin before the end of each file of group 0. Empty: they follow no files.
   std::vector<std::uint64_t> file_ends = {};
   std::shared_ptr<const SampleMaker> maker = nullptr;  ///< Null: they cannot be made again.
-  /// Null: one data set. Files of its parts are stretches of the map's homes.
+  /// Null: one data set. Files of its parts are stretches of the map's shuffle blocks.
   std::shared_ptr<const SourceMixture> mixture = nullptr;
   /// What `maker` made them of; null: the first group's source.
   std::shared_ptr<const Source> rows = nullptr;
@@ -107,8 +107,8 @@ Result<std::shared_ptr<MappedSource>> make_mapped_source(std::shared_ptr<const S
                                                          std::shared_ptr<const BoxMap> boxes,
                                                          std::vector<SourceGroup> groups, std::string identity);
 
-/// Return the most bytes of `samples` samples that follow each other in the homes: a batch in file order. Goes through
-/// the lengths of all samples once.
+/// Return the most bytes of `samples` samples that follow each other in the shuffle blocks: a batch in file order. Goes
+/// through the lengths of all samples once.
 [[nodiscard]] std::uint64_t largest_run_bytes(const MappedSource& mapped, std::uint64_t samples);
 
 /// Return true if cells of an array have anything to decode, without which they are not kept.

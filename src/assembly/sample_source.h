@@ -17,7 +17,7 @@ namespace headrace {
 /// Where a field's bytes are stored.
 struct ColumnPlace {
   const Source* source = nullptr;  ///< Null: nowhere, transforms make it of others.
-  Source::Place place = {};
+  Source::ColumnPlace place = {};
   /// Return the array's description in the first file.
   [[nodiscard]] const ArrayInfo& info() const { return source->files[0].arrays[place.array]->info(); }
 };

@@ -51,12 +51,12 @@ bool is_decoded(const Source& source);
 
 /// Data sets whose files are one source's, and how often each is to be drawn.
 struct SourceMixture {
-  struct Part {
+  struct MixedFiles {
     std::string name;
     std::size_t first_file, num_files;
     double weight;
   };
-  std::vector<Part> parts;
+  std::vector<MixedFiles> parts;
   std::uint64_t num_samples = 0;  ///< An epoch.
 };
 
@@ -71,13 +71,13 @@ struct FileNotes {
 /// Rows of files. Immutable once made. Arrays are numbered alike in every file; several columns may be members of one
 /// array's records.
 struct Source {
-  struct Place {
+  struct ColumnPlace {
     std::uint32_t array;
     std::uint32_t column;
   };
   std::shared_ptr<const std::vector<StoredColumn>> columns;  ///< What is stored of a row.
   std::shared_ptr<const std::vector<Field>> fields;          ///< What a batch has of it.
-  std::vector<Place> places;                                 ///< One for each column.
+  std::vector<ColumnPlace> places;                           ///< One for each column.
   std::vector<SourceFile> files;
   std::shared_ptr<const RowSet> chosen;          ///< Rows of all files that belong to the data set; null: all.
   std::vector<LeftOut> left_out;                 ///< In the files, where the fields were not chosen.

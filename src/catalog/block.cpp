@@ -55,7 +55,7 @@ void BlockTable::drop_empty_blocks() {
   max_block_rows_ = 0;
   std::uint64_t smallest = ~std::uint64_t{0}, before = 0;
   for (std::uint64_t b = 0; b < num_stored_blocks(); ++b) {
-    const Place p = stored_place(b);
+    const FileRows p = stored_place(b);
     const std::uint64_t end = chosen_->count_below(starts_[p.file].first_row + p.rows.end()), rows = end - before;
     before = end;
     if (rows == 0) continue;
@@ -96,7 +96,7 @@ BlockTable::RowPlace BlockTable::find_by_ends(std::size_t file, std::uint64_t ro
           static_cast<std::uint32_t>(ends[block] - row)};
 }
 
-BlockTable::Place BlockTable::stored_place(std::uint64_t block) const {
+BlockTable::FileRows BlockTable::stored_place(std::uint64_t block) const {
   const std::size_t file = file_of_block(block);
   const std::uint64_t in_file = block - starts_[file].first_block;
   if (const std::vector<std::uint64_t>& ends = files_[file].ends; !ends.empty()) {
@@ -107,12 +107,12 @@ BlockTable::Place BlockTable::stored_place(std::uint64_t block) const {
   return {static_cast<std::uint32_t>(file), {first, std::min(files_[file].block_rows, files_[file].rows - first)}};
 }
 
-BlockTable::Place BlockTable::place(std::uint64_t block) const {
+BlockTable::FileRows BlockTable::place(std::uint64_t block) const {
   return stored_place(chosen_ ? chosen_blocks_[block].stored_block : block);
 }
 
 RowRange BlockTable::stored_rows(std::uint64_t block) const {
-  const Place p = place(block);
+  const FileRows p = place(block);
   return {starts_[p.file].first_row + p.rows.first, p.rows.count};
 }
 

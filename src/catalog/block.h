@@ -36,7 +36,7 @@ class BlockTable {
   /// \param chosen  Rows of all files, one file after the other; null: all of them.
   explicit BlockTable(const std::vector<FileBlocks>& files, std::shared_ptr<const RowSet> chosen = nullptr);
 
-  struct Place {
+  struct FileRows {
     std::uint32_t file;
     RowRange rows;  ///< In the file, as stored.
   };
@@ -47,7 +47,7 @@ class BlockTable {
   [[nodiscard]] std::size_t num_files() const { return files_.size(); }
   /// Return the rows of a file, chosen or not.
   [[nodiscard]] std::uint64_t file_rows(std::size_t file) const { return files_[file].rows; }
-  [[nodiscard]] Place place(std::uint64_t block) const;
+  [[nodiscard]] FileRows place(std::uint64_t block) const;
   /// Return the block's rows as stored, numbered through all files.
   [[nodiscard]] RowRange stored_rows(std::uint64_t block) const;
   [[nodiscard]] std::uint64_t block_rows(std::uint64_t block) const;
@@ -82,7 +82,7 @@ class BlockTable {
 
  private:
   [[nodiscard]] std::uint64_t num_stored_blocks() const { return starts_.empty() ? 0 : starts_.back().first_block; }
-  [[nodiscard]] Place stored_place(std::uint64_t stored_block) const;
+  [[nodiscard]] FileRows stored_place(std::uint64_t stored_block) const;
   [[nodiscard]] RowPlace find_chosen(std::uint64_t row) const;
   [[nodiscard]] RowPlace find_stored(std::uint64_t row) const {
     std::size_t file = by_row_.first[row >> by_row_.shift];

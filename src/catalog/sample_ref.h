@@ -5,7 +5,7 @@
 
 namespace headrace {
 
-/// One sample: a row of a block, or the row-th sample of a home.
+/// One sample: a row of a block, or the row-th sample of a shuffle block.
 struct SampleRef {
   std::uint32_t block = 0;
   std::uint32_t row = 0;

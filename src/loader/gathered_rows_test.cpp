@@ -31,7 +31,7 @@ class Data {
  private:
   static Dataset make(SourceGroup rows, Spans spans, std::shared_ptr<const RowSet> chosen, std::uint64_t& num_blocks) {
     num_blocks = rows.layout.table->num_blocks();
-    auto map = std::make_shared<SpanMap>(SpanMap::Options{.home_samples = 8,
+    auto map = std::make_shared<SpanMap>(SpanMap::Options{.block_samples = 8,
                                                           .rows = rows.layout.table,
                                                           .chosen = std::move(chosen),
                                                           .row_weight = row_weight(2),

@@ -116,7 +116,7 @@ TEST(MappedLoader, ResumesAtEveryStepAndMakesAnyBatchAgain) {
 /// Windows of the first `rows` rows of a group.
 std::shared_ptr<SpanMap> window_map(const SourceGroup& group, std::uint64_t rows, std::uint64_t stride,
                                     std::uint64_t length) {
-  return std::make_shared<SpanMap>(SpanMap::Options{.home_samples = 8,
+  return std::make_shared<SpanMap>(SpanMap::Options{.block_samples = 8,
                                                     .rows = group.layout.table,
                                                     .row_weight = row_weight(1),
                                                     .spans = Spans::windows({{0, rows}}, stride, length)});

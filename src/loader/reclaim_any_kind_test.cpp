@@ -37,7 +37,7 @@ Kind rows(std::chrono::microseconds delay) {
 
 Kind windows(std::chrono::microseconds delay) {
   std::vector<SourceGroup> groups{testing::table_of({900, 700}, {{8, 50}}, slow(delay))};
-  auto map = std::make_shared<SpanMap>(SpanMap::Options{.home_samples = 8,
+  auto map = std::make_shared<SpanMap>(SpanMap::Options{.block_samples = 8,
                                                         .rows = groups[0].layout.table,
                                                         .row_weight = row_weight(1),
                                                         .spans = Spans::windows({{0, 1600}}, 5, 17)});

@@ -128,7 +128,7 @@ std::uint64_t number_of(const MapCase& c, SampleRef s) {
   return c.map->shuffle_blocks()->first_row(s.block) + s.row;
 }
 
-/// Each sample once an epoch, whatever its home.
+/// Each sample once an epoch, whatever its shuffle block.
 void expect_permutation(const MapCase& c, const std::vector<Delivered>& all, std::uint64_t epochs) {
   std::vector<std::uint64_t> seen(c.map->shuffle_blocks()->num_rows(), 0);
   for (const Delivered& d : all)
@@ -137,30 +137,30 @@ void expect_permutation(const MapCase& c, const std::vector<Delivered>& all, std
 }
 
 /// The same batches at hostile settings, and resumed at every step.
-/// A unit is named by a home exactly if the home is named by the unit, each once; and every part lies in a unit that
-/// its sample's home names.
+/// A unit is named by a shuffle block exactly if the shuffle block is named by the unit, each once; and every part lies
+/// in a unit that its sample's shuffle block names.
 void expect_mirrored(const SampleMap& map) {
-  std::set<std::pair<std::uint32_t, std::uint32_t>> by_home, by_unit, parts;
+  std::set<std::pair<std::uint32_t, std::uint32_t>> by_block, by_unit, parts;
   std::vector<std::uint32_t> named, ends;
   std::vector<Part> found;
-  for (std::uint32_t home = 0; home < map.shuffle_blocks()->num_blocks(); ++home) {
+  for (std::uint32_t block = 0; block < map.shuffle_blocks()->num_blocks(); ++block) {
     named.clear();
-    map.units_of(home, {}, named);
-    for (const std::uint32_t unit : named) EXPECT_TRUE(by_home.emplace(home, unit).second) << home << " " << unit;
-    for (std::uint32_t row = 0; row < map.shuffle_blocks()->block_rows(home); ++row) {
-      const SampleRef sample{home, row};
+    map.units_of(block, {}, named);
+    for (const std::uint32_t unit : named) EXPECT_TRUE(by_block.emplace(block, unit).second) << block << " " << unit;
+    for (std::uint32_t row = 0; row < map.shuffle_blocks()->block_rows(block); ++row) {
+      const SampleRef sample{block, row};
       found.clear(), ends.clear();
       map.expand({&sample, 1}, {}, found, ends);
-      for (const Part& part : found) parts.emplace(home, part.unit);
+      for (const Part& part : found) parts.emplace(block, part.unit);
     }
   }
   for (std::uint32_t unit = 0; unit < map.num_units(); ++unit) {
     named.clear();
-    map.homes_of(unit, named);
-    for (const std::uint32_t home : named) EXPECT_TRUE(by_unit.emplace(home, unit).second) << home << " " << unit;
+    map.blocks_of(unit, named);
+    for (const std::uint32_t block : named) EXPECT_TRUE(by_unit.emplace(block, unit).second) << block << " " << unit;
   }
-  EXPECT_EQ(by_home, by_unit);
-  for (const auto& part : parts) EXPECT_TRUE(by_home.contains(part)) << part.first << " " << part.second;
+  EXPECT_EQ(by_block, by_unit);
+  for (const auto& part : parts) EXPECT_TRUE(by_block.contains(part)) << part.first << " " << part.second;
 }
 
 void expect_same_everywhere(const MapCase& c, const Settings& settings, const std::vector<Delivered>& all) {
@@ -182,7 +182,7 @@ void expect_same_everywhere(const MapCase& c, const Settings& settings, const st
 // ------------------------------------------------------------------------------------------------------------- spans
 
 /// Events: a ragged run of rows of two columns, and a label. Lengths are heavy-tailed; many are 0, some cross units.
-MapCase events(const std::vector<std::uint64_t>& lengths, std::uint64_t chunk_rows, std::uint64_t home_samples,
+MapCase events(const std::vector<std::uint64_t>& lengths, std::uint64_t chunk_rows, std::uint64_t block_samples,
                std::shared_ptr<testing::FakeFaults> faults = std::make_shared<testing::FakeFaults>()) {
   std::vector<std::uint64_t> starts{0};
   for (const std::uint64_t n : lengths) starts.push_back(starts.back() + n);
@@ -190,7 +190,7 @@ MapCase events(const std::vector<std::uint64_t>& lengths, std::uint64_t chunk_ro
   const std::uint64_t rows = std::max<std::uint64_t>(starts.back(), 1), third = rows / 3;
   c.groups.push_back(table_of({third + 1, 1, rows - third}, {{3, chunk_rows}, {1, chunk_rows * 2}}, std::move(faults)));
   c.groups.push_back(table_of({lengths.size()}, {{2, 16}}));
-  c.map = std::make_shared<SpanMap>(SpanMap::Options{.home_samples = home_samples,
+  c.map = std::make_shared<SpanMap>(SpanMap::Options{.block_samples = block_samples,
                                                      .rows = c.groups[0].layout.table,
                                                      .side = c.groups[1].layout.table,
                                                      .row_weight = row_weight(2),
@@ -222,9 +222,9 @@ TEST(SampleMaps, EventsOverTwoAndThreeUnitsArriveWhole) {
   std::size_t crossing = 0, far = 0;
   std::vector<Part> parts;
   std::vector<std::uint32_t> ends;
-  for (std::uint32_t home = 0; home < c.map->shuffle_blocks()->num_blocks(); ++home)
-    for (std::uint32_t row = 0; row < c.map->shuffle_blocks()->block_rows(home); ++row) {
-      const SampleRef sample{home, row};
+  for (std::uint32_t block = 0; block < c.map->shuffle_blocks()->num_blocks(); ++block)
+    for (std::uint32_t row = 0; row < c.map->shuffle_blocks()->block_rows(block); ++row) {
+      const SampleRef sample{block, row};
       parts.clear(), ends.clear();
       c.map->expand({&sample, 1}, {}, parts, ends);
       crossing += parts.size() == 3;  // two of the pulses, one of the label
@@ -283,7 +283,7 @@ TEST(SampleMaps, WindowsThatOverlapByOne) {
   MapCase c;
   c.groups.push_back(table_of({kLength * kWindows + 1}, {{1, 50}}));
   c.map = std::make_shared<SpanMap>(
-      SpanMap::Options{.home_samples = 6,
+      SpanMap::Options{.block_samples = 6,
                        .rows = c.groups[0].layout.table,
                        .row_weight = row_weight(1),
                        .spans = Spans::windows({{0, kLength * kWindows + 1}}, kLength, kLength + 1)});
@@ -352,10 +352,10 @@ TEST(SampleMaps, SamplesAndBatchesAreFinishedInOrder) {
 
 // ------------------------------------------------------------------------------------------------------------- boxes
 
-MapCase boxes_of(std::vector<CellGrid> grids, const Axes& box, std::vector<Axes> starts, std::uint64_t home_samples) {
+MapCase boxes_of(std::vector<CellGrid> grids, const Axes& box, std::vector<Axes> starts, std::uint64_t block_samples) {
   MapCase c;
   for (std::uint32_t g = 0; g < grids.size(); ++g) c.groups.push_back(volume_of(g, grids[g]));
-  c.boxes = testing::boxes_at(grids, box, std::move(starts), home_samples);
+  c.boxes = testing::boxes_at(grids, box, std::move(starts), block_samples);
   c.map = c.boxes;
   for (std::size_t g = 0; g < grids.size(); ++g) c.fields.push_back({c.boxes->box_elements(g) * 4, g});
   return c;

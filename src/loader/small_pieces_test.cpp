@@ -67,7 +67,7 @@ TEST(SmallPieces, WhatLiesBetweenThemTakesNoMoreMemoryThanIsPlanned) {
   ASSERT_TRUE(server.prepare().ok());
   const std::atomic<bool> cancelled{false};
   for (std::uint32_t block = 0; block < dataset.blocks->num_blocks(); ++block) {
-    const BlockTable::Place place = dataset.blocks->place(block);
+    const BlockTable::FileRows place = dataset.blocks->place(block);
     std::vector<Request> requests(place.rows.count);
     for (std::uint32_t i = 0; i < requests.size(); ++i) requests[i] = {i, i};
     std::vector<std::byte> batch(requests.size() * SpreadArray::kRowBytes);
@@ -88,7 +88,7 @@ TEST(SmallPieces, EachLooksAtTheRequestsForItsRowsOnly) {
   for (const bool shuffled : {false, true}) {
     const Dataset data = testing::fake_dataset({kRows}, {{1, 2}});
     const auto& dataset = *impl_of(data);
-    const BlockTable::Place place = dataset.blocks->place(0);
+    const BlockTable::FileRows place = dataset.blocks->place(0);
     ASSERT_EQ(place.rows.count, kRows);
 
     std::vector<Request> requests(kRows);

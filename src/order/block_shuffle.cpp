@@ -144,7 +144,7 @@ class BlockShuffle final : public Sampler {
       std::uint64_t pool_end = first_pool(v), row = 0, pool_row = 0;
       for (std::uint64_t i = 0; i < blocks.num_parts(); ++i) {
         if (i == pool_end) pool_end += shape_.pool_blocks, pool_row = row;
-        const LineSegment::Part part = blocks.part(i);
+        const LineSegment::BlockPart part = blocks.part(i);
         const auto tick = static_cast<std::uint32_t>(static_cast<double>(pool_row) / rows * (kEpochTicks - 1));
         uses[part.block] = std::min(uses[part.block], tick);
         row += part.rows;
@@ -216,7 +216,7 @@ class BlockShuffleCursor final : public Cursor {
   }
 
   [[nodiscard]] std::uint64_t offset() const override { return offset_; }
-  [[nodiscard]] std::uint64_t rows_of(std::uint32_t block) const override {
+  [[nodiscard]] std::uint64_t rows_in(std::uint32_t block) const override {
     const std::uint64_t rows = blocks_.block_rows(block), total = blocks_.num_rows();
     if (walk_.share.world_size == 1) return rows;
     // The block on the line, in rows; it may be cut by the line's end.

@@ -39,7 +39,7 @@ class DirectCursor : public Cursor {
     }
   }
   [[nodiscard]] std::uint64_t offset() const override { return offset_; }
-  [[nodiscard]] std::uint64_t rows_of(std::uint32_t) const override { return 0; }
+  [[nodiscard]] std::uint64_t rows_in(std::uint32_t) const override { return 0; }
 
  protected:
   const BlockTable& blocks_;

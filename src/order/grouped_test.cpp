@@ -122,7 +122,7 @@ TEST(Grouped, BlocksAreFoundWhereTheirRowsCome) {
         most_span = std::max(most_span, s - at->second.first + 1);
       }
     }
-    for (std::uint32_t b = 0; b < made.blocks->num_blocks(); ++b) RC_ASSERT(walk->rows_of(b) == rows[b]);
+    for (std::uint32_t b = 0; b < made.blocks->num_blocks(); ++b) RC_ASSERT(walk->rows_in(b) == rows[b]);
     RC_ASSERT(most_span <= steps.span_steps());
   }));
 }

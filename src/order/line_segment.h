@@ -13,7 +13,7 @@ namespace headrace {
 /// those that the ends cut stay at the ends. Threads: any, it is a value; the table outlives it.
 class LineSegment {
  public:
-  using Part = RowPool::Part;
+  using BlockPart = RowPool::BlockPart;
 
   LineSegment(const BlockTable& blocks, std::uint64_t rotation, std::uint64_t begin, std::uint64_t end, bool backwards,
               RandomKey key)
@@ -34,7 +34,7 @@ class LineSegment {
   }
 
   [[nodiscard]] std::uint64_t num_parts() const { return num_parts_; }
-  [[nodiscard]] Part part(std::uint64_t i) const {
+  [[nodiscard]] BlockPart part(std::uint64_t i) const {
     std::uint64_t j = backwards_ ? num_parts_ - 1 - i : i;
     if (j >= low_ && j < high_) j = low_ + inner_(j - low_);  // blocks on a cut keep their place
     const std::uint64_t n = blocks_->num_blocks();
@@ -48,7 +48,7 @@ class LineSegment {
   template <class Visit>
   void visit_cuts(std::uint64_t begin, std::uint64_t end, Visit&& visit) const {
     const auto look = [&](std::uint64_t i) {
-      const Part p = part(i);
+      const BlockPart p = part(i);
       if (p.rows != blocks_->block_rows(p.block)) visit(p);
     };
     if (begin == 0 && end > 0) look(0);
@@ -62,7 +62,7 @@ class LineSegment {
       return rows;
     }
     rows = (end - begin) * blocks_->max_block_rows();
-    visit_cuts(begin, end, [&](const Part& p) { rows -= blocks_->max_block_rows() - p.rows; });
+    visit_cuts(begin, end, [&](const BlockPart& p) { rows -= blocks_->max_block_rows() - p.rows; });
     return rows;
   }
 

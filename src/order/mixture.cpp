@@ -98,7 +98,7 @@ class SourceWalk {
       cursor_->next_step(ahead_, skipped_);
       for (const BlockRows s : skipped_) counted_elsewhere.push_back({global({s.block, 0}).block, s.rows});
       for (; given_before_ > 0; --given_before_)
-        if (const SampleRef s = global(ahead_[taken_++]); rows_of(s.block) > 0)
+        if (const SampleRef s = global(ahead_[taken_++]); rows_in(s.block) > 0)
           counted_elsewhere.push_back({s.block, 1});
       if (!ahead_.empty()) break;
       ++epoch_;
@@ -107,8 +107,8 @@ class SourceWalk {
     return global(ahead_[taken_++]);
   }
   /// How many of this block's samples are counted, here or elsewhere; the block is one of the source's own.
-  [[nodiscard]] std::uint64_t rows_of(std::uint32_t block) const {
-    return cursor_->rows_of(block - static_cast<std::uint32_t>(part_->first_block));
+  [[nodiscard]] std::uint64_t rows_in(std::uint32_t block) const {
+    return cursor_->rows_in(block - static_cast<std::uint32_t>(part_->first_block));
   }
 
  private:
@@ -148,15 +148,15 @@ class MixtureCursor final : public Cursor {
       const bool is_mine = i >= begin + mine.begin && i < begin + mine.end;
       if (is_mine)
         out.push_back(sample);
-      else if (rows_of(sample.block) > 0)
+      else if (rows_in(sample.block) > 0)
         counted_elsewhere.push_back({sample.block, 1});
     }
   }
   [[nodiscard]] std::uint64_t offset() const override { return offset_; }
-  [[nodiscard]] std::uint64_t rows_of(std::uint32_t block) const override {
+  [[nodiscard]] std::uint64_t rows_in(std::uint32_t block) const override {
     const auto& parts = mixture_.parts();
     const auto after = std::ranges::upper_bound(parts, std::uint64_t{block}, {}, &MixturePart::first_block);
-    return sources_[static_cast<std::size_t>(after - parts.begin()) - 1].rows_of(block);
+    return sources_[static_cast<std::size_t>(after - parts.begin()) - 1].rows_in(block);
   }
 
  private:

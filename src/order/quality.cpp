@@ -93,7 +93,7 @@ OrderQuality measure_order(const Sampler& sampler, const BlockTable& blocks, std
                            RankShare share, std::uint64_t epoch, std::uint64_t most_batches) {
   std::vector<std::uint64_t> block_sizes(blocks.num_blocks()), file_sizes(blocks.num_files());
   for (std::uint64_t b = 0; b < block_sizes.size(); ++b) {
-    const BlockTable::Place place = blocks.place(b);
+    const BlockTable::FileRows place = blocks.place(b);
     block_sizes[b] = blocks.block_rows(b);
     file_sizes[place.file] += block_sizes[b];
   }

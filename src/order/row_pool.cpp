@@ -19,7 +19,7 @@ void RowPool::clear(std::uint64_t parts) {
   rows_ = taken_ = 0;
 }
 
-void RowPool::add(Part part) {
+void RowPool::add(BlockPart part) {
   starts_.push_back(rows_);
   places_.push_back({part.block, part.first_row - static_cast<std::uint32_t>(rows_)});
   rows_ += part.rows;
@@ -75,7 +75,7 @@ void RowPool::skip(std::uint64_t count, std::vector<BlockRows>& out) {
 
 void RowPool::take_listed(SampleRef* out, std::uint64_t count) const {
   const std::uint16_t* const rows = listed_.data() + taken_;
-  const Place* const places = places_.data();
+  const RowShift* const places = places_.data();
   if (!equal_rows_) {
     for (std::uint64_t i = 0; i < count; ++i) out[i] = places[search(rows[i])].of(rows[i]);
     return;
@@ -91,13 +91,13 @@ void RowPool::take_listed(SampleRef* out, std::uint64_t count) const {
 /// and the last are shorter, a division says in which part a row is.
 void RowPool::note_equal_parts() {
   const std::size_t parts = starts_.size() - 1;
-  const auto rows_of = [&](std::size_t i) { return starts_[i + 1] - starts_[i]; };
-  const std::uint64_t rows = rows_of(std::min<std::size_t>(1, parts - 1)), first = rows_of(0),
-                      last = rows_of(parts - 1);
+  const auto size_of = [&](std::size_t i) { return starts_[i + 1] - starts_[i]; };
+  const std::uint64_t rows = size_of(std::min<std::size_t>(1, parts - 1)), first = size_of(0),
+                      last = size_of(parts - 1);
   // Either of two parts may be the longer one, and the rows of the first count.
   const std::uint64_t each = parts == 2 ? std::max(first, rows) : rows;
   bool equal = first <= each && last <= each;
-  for (std::size_t i = 1; i + 1 < parts; ++i) equal = equal && rows_of(i) == each;
+  for (std::size_t i = 1; i + 1 < parts; ++i) equal = equal && size_of(i) == each;
   equal_rows_.reset();
   if (!equal || each == 0) return;
   equal_rows_.emplace(each);
@@ -111,7 +111,7 @@ std::size_t RowPool::search(std::uint64_t row) const {
 }
 
 std::uint64_t RowPool::max_bytes(std::uint64_t rows, std::uint64_t parts) {
-  return (parts + 1) * sizeof(std::uint64_t) + parts * sizeof(Place) +
+  return (parts + 1) * sizeof(std::uint64_t) + parts * sizeof(RowShift) +
          (rows > kListedRows ? kListedRows : rows) * sizeof(std::uint16_t);
 }
 

@@ -21,7 +21,7 @@ namespace headrace {
 /// Filled with parts of blocks, shuffled, taken from the front. Not thread-safe.
 class RowPool {
  public:
-  struct Part {
+  struct BlockPart {
     std::uint32_t block, first_row, rows;
   };
   /// Rows of the largest pool that lists them.
@@ -29,7 +29,7 @@ class RowPool {
 
   /// Start anew, empty, with room for so many parts.
   void clear(std::uint64_t parts);
-  void add(Part part);
+  void add(BlockPart part);
   /// Put the rows that were added into an order that depends on their number and `key` only.
   void shuffle(RandomKey key);
   /// Return how many rows are left to take.
@@ -46,7 +46,7 @@ class RowPool {
 
  private:
   /// What makes a row of the pool the sample that it is: its block, and what to add to its number, modulo 2^32.
-  struct Place {
+  struct RowShift {
     std::uint32_t block, shift;
     [[nodiscard]] SampleRef of(std::uint64_t row) const { return {block, shift + static_cast<std::uint32_t>(row)}; }
   };
@@ -59,7 +59,7 @@ class RowPool {
   void take_listed(SampleRef* out, std::uint64_t count) const;
 
   std::vector<std::uint64_t> starts_;  ///< Row of the pool with which each part begins, and their number.
-  std::vector<Place> places_;          ///< One for each part.
+  std::vector<RowShift> places_;       ///< One for each part.
   std::vector<std::uint16_t> listed_;
   std::optional<KeyedPermutation> computed_;
   std::uint64_t rows_ = 0, taken_ = 0;

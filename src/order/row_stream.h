@@ -35,7 +35,7 @@ class RowStream {
     while (count > 0) {  // whole pools are not made
       const std::uint64_t end = std::min(pool_end_, segment_.num_parts()), rows = segment_.rows(next_part_, end);
       if (rows > count || rows == 0) return skip(count, counted_elsewhere);
-      segment_.visit_cuts(next_part_, end, [&](const LineSegment::Part& p) {
+      segment_.visit_cuts(next_part_, end, [&](const LineSegment::BlockPart& p) {
         counted_elsewhere.push_back({p.block, p.rows});
       });
       count -= rows;

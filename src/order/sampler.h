@@ -54,13 +54,13 @@ class Cursor {
   virtual ~Cursor() = default;
   /// Append the rank's samples of the next step to `out`, in batch order; nothing after the last. To
   /// `counted_elsewhere` go samples of the same blocks that other ranks get, or that were given before the walk began,
-  /// as far as rows_of() counts them.
+  /// as far as rows_in() counts them.
   virtual void next_step(std::vector<SampleRef>& out, std::vector<BlockRows>& counted_elsewhere) = 0;
   /// Return the samples of the last step, over all ranks, before the rank's first.
   [[nodiscard]] virtual std::uint64_t offset() const = 0;
   /// Return how many samples of `block` next_step() gives to `out` and `counted_elsewhere` in this walk: with the last
   /// of them the block is done with. 0: unknown.
-  [[nodiscard]] virtual std::uint64_t rows_of(std::uint32_t block) const = 0;
+  [[nodiscard]] virtual std::uint64_t rows_in(std::uint32_t block) const = 0;
 };
 
 /// What holds of an order as a whole.

@@ -175,7 +175,7 @@ TEST(Sampler, ABlockIsDoneWithWhenSoManyRowsWereGivenOrPassed) {
         for (const SampleRef s : out) ++counted[s.block];
         for (const BlockRows s : counted_elsewhere) counted[s.block] += s.rows;
       }
-      for (std::uint32_t block : asked) RC_ASSERT(counted[block] == cursor->rows_of(block));
+      for (std::uint32_t block : asked) RC_ASSERT(counted[block] == cursor->rows_in(block));
     }
   }));
 }
@@ -349,7 +349,7 @@ TEST(BlockShuffle, ARankTakesOnlyFromStreamsThatItSaysItHas) {
       cursor->next_step(out, counted_elsewhere);
       for (const SampleRef s : out) ++given[s.block];
     }
-    for (const auto& [block, rows] : given) RC_ASSERT(rows <= cursor->rows_of(block));
+    for (const auto& [block, rows] : given) RC_ASSERT(rows <= cursor->rows_in(block));
   }));
 }
 

@@ -17,7 +17,7 @@ class SequentialCursor final : public DirectCursor<SamePlace> {
  public:
   SequentialCursor(const BlockTable& blocks, const Walk& walk) : DirectCursor(blocks, blocks.num_rows(), walk, {}) {}
 
-  [[nodiscard]] std::uint64_t rows_of(std::uint32_t block) const override {
+  [[nodiscard]] std::uint64_t rows_in(std::uint32_t block) const override {
     const std::uint64_t total = blocks_.num_rows(), first = blocks_.first_row(block);
     const std::uint64_t begin = std::max(first, walk_.position), end = first + blocks_.block_rows(block);
     if (begin >= end) return 0;
@@ -62,7 +62,7 @@ class Sequential final : public Sampler {
 class ExactCursor final : public DirectCursor<TabledPermutation> {
  public:
   using DirectCursor::DirectCursor;
-  [[nodiscard]] std::uint64_t rows_of(std::uint32_t block) const override {
+  [[nodiscard]] std::uint64_t rows_in(std::uint32_t block) const override {
     return walk_.share.world_size == 1 && walk_.position == 0 ? blocks_.block_rows(block) : 0;
   }
 };

@@ -104,12 +104,13 @@ class WeightedWithoutReplacement final : public RandomAccessSampler {
     return weights_.size() * (2 * sizeof(double) + sizeof(std::uint64_t));  // the races of an epoch among them
   }
   [[nodiscard]] std::unique_ptr<Cursor> cursor(const Walk& walk) const override {
-    return std::make_unique<DirectCursor<EpochRows>>(*blocks_, num_samples_, walk, EpochRows{rows_of(walk.epoch)});
+    return std::make_unique<DirectCursor<EpochRows>>(*blocks_, num_samples_, walk,
+                                                     EpochRows{rows_of_epoch(walk.epoch)});
   }
 
  private:
   /// Each row runs a race that takes -log(u)/w; the first ones over the line are drawn.
-  std::shared_ptr<const std::vector<std::uint64_t>> rows_of(std::uint64_t epoch) const {
+  std::shared_ptr<const std::vector<std::uint64_t>> rows_of_epoch(std::uint64_t epoch) const {
     const std::lock_guard lock(mutex_);
     if (const auto known = last_.lock(); known && last_epoch_ == epoch) return known;
     const RandomKey key = RandomKey::of({seed_, epoch, key_use::kRace});

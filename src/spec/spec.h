@@ -123,19 +123,19 @@ class Spec {
   Status check_rule(const Value& value, const At& at, void* object) const;
 };
 
-template <auto Place>
-struct PlaceOf;
-template <class S, class T, T S::*Place>
-struct PlaceOf<Place> {
+template <auto Pointer>
+struct PointerOf;
+template <class S, class T, T S::*Pointer>
+struct PointerOf<Pointer> {
   using Struct = S;
   using Type = T;
-  static T& in(S& object) { return object.*Place; }
+  static T& in(S& object) { return object.*Pointer; }
 };
 
 /// List a member of a struct. \tparam Form  How it is written, where its type has several ways (value_codec.h).
-template <auto Place, class Form = Plain>
+template <auto Pointer, class Form = Plain>
 Member member(std::string_view name, std::string_view doc) {
-  using P = PlaceOf<Place>;
+  using P = PointerOf<Pointer>;
   return {name, doc, &value_type<typename P::Type, Form>,
           [](void* object) -> void* { return &P::in(*static_cast<typename P::Struct*>(object)); }};
 }
@@ -143,9 +143,9 @@ Member member(std::string_view name, std::string_view doc) {
 /// List a member of a struct that is a member of another.
 template <auto Outer, auto Inner, class Form = Plain>
 Member member_of(std::string_view name, std::string_view doc) {
-  using S = typename PlaceOf<Outer>::Struct;
-  return {name, doc, &value_type<typename PlaceOf<Inner>::Type, Form>,
-          [](void* object) -> void* { return &PlaceOf<Inner>::in(PlaceOf<Outer>::in(*static_cast<S*>(object))); }};
+  using S = typename PointerOf<Outer>::Struct;
+  return {name, doc, &value_type<typename PointerOf<Inner>::Type, Form>,
+          [](void* object) -> void* { return &PointerOf<Inner>::in(PointerOf<Outer>::in(*static_cast<S*>(object))); }};
 }
 
 template <class S>

@@ -44,7 +44,7 @@ class ReadBatch {
   [[nodiscard]] std::uint64_t buffer_bytes() const { return buffer_bytes_; }
 
  private:
-  struct Place {
+  struct BufferRange {
     std::size_t buffer_offset = 0, size = 0;
   };
   struct FirstUse {
@@ -57,7 +57,7 @@ class ReadBatch {
   std::vector<std::uint32_t> order_;
   std::vector<std::uint32_t> first_of_file_;  // for each range, the first range of the same file
   std::vector<FirstUse> files_;
-  std::vector<Place> places_;
+  std::vector<BufferRange> places_;
   std::vector<FileRange> merged_;
   std::span<std::byte> buffer_;
   std::uint64_t buffer_bytes_ = 0;

@@ -56,8 +56,8 @@ void AddedWords::index(Pass& pass) {
 }
 
 template <class Ordinary>
-void AddedWords::find_in(const Pass& pass, const std::uint8_t* begin, const std::uint8_t* end, std::vector<Part>& parts,
-                         const Ordinary& ordinary) {
+void AddedWords::find_in(const Pass& pass, const std::uint8_t* begin, const std::uint8_t* end,
+                         std::vector<TextPart>& parts, const Ordinary& ordinary) {
   const std::uint8_t* from = begin;
   for (const std::uint8_t* p = begin; p < end;) {
     const AddedWord* here = nullptr;
@@ -78,7 +78,7 @@ void AddedWords::find_in(const Pass& pass, const std::uint8_t* begin, const std:
   if (from < end) ordinary(from, end);
 }
 
-void AddedWords::find(const std::uint8_t* begin, const std::uint8_t* end, std::vector<Part>& parts) const {
+void AddedWords::find(const std::uint8_t* begin, const std::uint8_t* end, std::vector<TextPart>& parts) const {
   const auto keep = [&](const std::uint8_t* from, const std::uint8_t* to) { parts.push_back({from, to, -1}); };
   find_in(passes_[0], begin, end, parts, [&](const std::uint8_t* from, const std::uint8_t* to) {
     passes_[1].words.empty() ? keep(from, to) : find_in(passes_[1], from, to, parts, keep);

@@ -23,7 +23,7 @@ struct SpecialWords {
 class AddedWords {
  public:
   /// A stretch of ordinary text, or one added word.
-  struct Part {
+  struct TextPart {
     const std::uint8_t *begin, *end;
     std::int64_t id;  ///< -1: ordinary text.
   };
@@ -33,7 +33,7 @@ class AddedWords {
   static Result<AddedWords> make(const Vocabulary& vocabulary, const SpecialWords& wanted);
   [[nodiscard]] bool empty() const { return passes_[0].words.empty() && passes_[1].words.empty(); }
   /// Add the parts of a text, in order; ordinary ones are not empty.
-  void find(const std::uint8_t* begin, const std::uint8_t* end, std::vector<Part>& parts) const;
+  void find(const std::uint8_t* begin, const std::uint8_t* end, std::vector<TextPart>& parts) const;
 
  private:
   struct Pass {
@@ -42,8 +42,8 @@ class AddedWords {
   };
   static void index(Pass& pass);
   template <class Ordinary>
-  static void find_in(const Pass& pass, const std::uint8_t* begin, const std::uint8_t* end, std::vector<Part>& parts,
-                      const Ordinary& ordinary);
+  static void find_in(const Pass& pass, const std::uint8_t* begin, const std::uint8_t* end,
+                      std::vector<TextPart>& parts, const Ordinary& ordinary);
   std::array<Pass, 2> passes_;
 };
 

@@ -16,7 +16,7 @@ struct TextEncoder::Impl {
   AddedWords added;
   std::unique_ptr<LearnedWords> learned;
   bool has_words_over_cuts = false;
-  std::vector<AddedWords::Part> parts = {};
+  std::vector<AddedWords::TextPart> parts = {};
 
   ~Impl() {
     if (learned) tokenizer->give(std::move(learned));
@@ -90,7 +90,7 @@ void TextEncoder::encode(std::string_view text, std::vector<std::uint32_t>& ids)
   if (impl_->added.empty()) return encoder.encode(begin, end, end, *impl_->learned, ids);
   impl_->parts.clear();
   impl_->added.find(begin, end, impl_->parts);
-  for (const AddedWords::Part& part : impl_->parts) {
+  for (const AddedWords::TextPart& part : impl_->parts) {
     if (part.id >= 0) {
       ids.push_back(static_cast<std::uint32_t>(part.id));
     } else {

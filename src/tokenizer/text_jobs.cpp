@@ -8,7 +8,7 @@ namespace headrace::tokenizing {
 namespace {
 
 /// Cuts ordinary text about each job_bytes, at the next place where a word surely begins.
-void cut(const AddedWords::Part& part, std::size_t text, std::size_t job_bytes, std::vector<TextPiece>& pieces) {
+void cut(const AddedWords::TextPart& part, std::size_t text, std::size_t job_bytes, std::vector<TextPiece>& pieces) {
   const std::uint8_t* begin = part.begin;
   while (static_cast<std::size_t>(part.end - begin) > job_bytes) {
     const std::uint8_t* p = begin + job_bytes;
@@ -24,7 +24,7 @@ void cut(const AddedWords::Part& part, std::size_t text, std::size_t job_bytes, 
 
 TextJobs divide_texts(std::span<const std::string_view> texts, const AddedWords& added, std::size_t job_bytes) {
   TextJobs jobs;
-  std::vector<AddedWords::Part> parts;
+  std::vector<AddedWords::TextPart> parts;
   std::size_t bytes = 0;
   for (std::size_t i = 0; i < texts.size(); ++i) {
     const auto* begin = reinterpret_cast<const std::uint8_t*>(texts[i].data());
@@ -35,7 +35,7 @@ TextJobs divide_texts(std::span<const std::string_view> texts, const AddedWords&
     } else if (begin < end) {
       parts.push_back({begin, end, -1});
     }
-    for (const AddedWords::Part& part : parts) {
+    for (const AddedWords::TextPart& part : parts) {
       if (part.id < 0) {
         cut(part, i, job_bytes, jobs.pieces);
       } else {

@@ -104,7 +104,7 @@ const char* run_rows(From from) {
 const char* run_spans() {
   const Dataset dataset = testing::fake_dataset({5000, 5000}, {{7, 100}});
   std::vector<SourceGroup> groups{{impl_of(dataset)->source.shared_rows(), impl_of(dataset)->layout}};
-  const auto map = std::make_shared<SpanMap>(SpanMap::Options{.home_samples = 40,
+  const auto map = std::make_shared<SpanMap>(SpanMap::Options{.block_samples = 40,
                                                               .rows = groups[0].layout.table,
                                                               .row_weight = row_weight(1),
                                                               .spans = Spans::windows({{0, 10'000}}, 11, 12)});

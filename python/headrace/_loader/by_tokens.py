@@ -13,10 +13,12 @@ class ByTokens:
     """Batches of as many samples as a budget of rows holds: ``hr.Loader(events, batch=hr.ByTokens(32768))``.
 
     For samples of unequal length: events, documents. All ranks make equally many steps. With ``shuffle=`` or a sampler
-    every step holds long and short samples alike; without, samples come in order.
+    every step holds long and short samples alike; without, samples come in order. With ``layout="padded"`` the budget
+    counts padding too, and with ``shuffle=`` or a sampler a step holds samples of like lengths.
 
     Args:
-        tokens: Most rows of a batch on each rank, counted in the ragged fields. A sample without rows costs nothing.
+        tokens: Most rows of a batch on each rank, counted in the ragged fields. A sample without rows costs nothing;
+            padded, it costs what its batch is padded to.
         max_samples: Most samples of a batch on each rank. Default: no limit.
         too_long: ``"error"``: samples that are longer than the budget are an error when the loader is made.
             ``"alone"``: they come in steps of one sample a rank, which are above the budget.

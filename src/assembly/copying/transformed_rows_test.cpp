@@ -29,7 +29,7 @@ struct MadeSource {
   FieldRows rows;
   RowGeometry geometry;
   MadeSource(std::uint64_t first_row, std::uint64_t count, std::size_t stride_elements, std::size_t step,
-         std::size_t unaligned_bytes, bool repeated)
+             std::size_t unaligned_bytes, bool repeated)
       : bytes(unaligned_bytes + (count * stride_elements + kElements * step) * sizeof(float) + 8) {
     for (std::uint64_t r = 0; r < count; ++r)
       for (std::size_t e = 0; e < kElements; ++e) {

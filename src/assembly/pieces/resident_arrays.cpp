@@ -60,9 +60,9 @@ std::uint64_t ResidentArrays::charged_bytes() const {
   return bytes;
 }
 
-std::vector<ResidentArrays::Part> ResidentArrays::parts_of(const Source& source, const BlockLayout& layout,
-                                                           std::uint32_t file, std::uint32_t array) {
-  std::vector<Part> parts;
+std::vector<ResidentArrays::ArrayPart> ResidentArrays::parts_of(const Source& source, const BlockLayout& layout,
+                                                                std::uint32_t file, std::uint32_t array) {
+  std::vector<ArrayPart> parts;
   if (!is_resident(layout, file, array)) return parts;
   const ArrayReader& reader = *source.files[file].arrays[array];
   const std::uint64_t rows = source.files[file].rows;
@@ -78,7 +78,7 @@ std::vector<ResidentArrays::Part> ResidentArrays::parts_of(const Source& source,
   return parts;
 }
 
-void ResidentArrays::fail(const Part& part, RowRange rows, const Error& error) {
+void ResidentArrays::fail(const ArrayPart& part, RowRange rows, const Error& error) {
   const std::uint64_t first = std::max(rows.first, part.rows.first), end = std::min(rows.end(), part.rows.end());
   if (first >= end) return;
   const std::lock_guard lock(mutex_);

@@ -34,20 +34,20 @@ class ResidentArrays {
   [[nodiscard]] std::uint64_t charged_bytes() const;
 
   /// Rows of an array that a thread decodes at once.
-  struct Part {
+  struct ArrayPart {
     std::uint32_t file, array;
     RowRange rows;
   };
   /// Return the parts that make up an array in a file, of at most some thousand pieces each.
-  static std::vector<Part> parts_of(const Source& source, const BlockLayout& layout, std::uint32_t file,
-                                    std::uint32_t array);
+  static std::vector<ArrayPart> parts_of(const Source& source, const BlockLayout& layout, std::uint32_t file,
+                                         std::uint32_t array);
 
   /// Return the first distinct row of each column of the array in a file, in the order of the source's columns.
   [[nodiscard]] const std::vector<std::byte*>& columns(std::uint32_t file, std::uint32_t array) const {
     return arrays_.at({file, array}).columns;
   }
   /// Note that rows of a part could not be decoded. Threads: any, until seal().
-  void fail(const Part& part, RowRange rows, const Error& error);
+  void fail(const ArrayPart& part, RowRange rows, const Error& error);
   /// Call it once everything is loaded.
   void seal();
   /// Return the failures that meet `rows`.

@@ -64,7 +64,7 @@ class BlockServer {
   void count_kept(const BlockTask& task);
   /// Decode a part of a resident array to its place. Pieces that fail are noted there: the error belongs to the batch
   /// that needs their rows. \param go_on  Asked before each piece: false ends it.
-  void load(const ResidentArrays::Part& part, ResidentArrays& to, const std::function<bool()>& go_on);
+  void load(const ResidentArrays::ArrayPart& part, ResidentArrays& to, const std::function<bool()>& go_on);
 
   static ServerNeed need(const Source& source, const BlockLayout& layout);
 
@@ -80,7 +80,7 @@ class BlockServer {
 
   // block_server_resident.cpp
   void serve_resident(std::uint32_t file, std::uint32_t array);
-  void place(const ResidentArrays::Part& part, const Piece& piece, const RowsAt& decoded, ResidentArrays& to);
+  void place(const ResidentArrays::ArrayPart& part, const Piece& piece, const RowsAt& decoded, ResidentArrays& to);
 
   const Wanted& by_row(const Wanted& wanted);
   const Wanted& by_row(Wanted&& wanted) = delete;

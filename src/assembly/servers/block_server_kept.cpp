@@ -105,7 +105,7 @@ bool BlockServer::serve_from_cache(const BlockTask& task, const Wanted& wanted) 
 /// Rows of a block as a cache has them: dense, field by field. \param block  Which block the cache says it is.
 void BlockServer::put_dense(std::uint64_t block, std::span<const std::byte* const> fields, const Wanted& wanted) {
   StageSpan span(counters_.clock, Stage::kScatter);
-  const BlockTable::Place place = layout_.table->place(block);
+  const BlockTable::FileRows place = layout_.table->place(block);
   const std::uint64_t first_row = decoder_.first_row_of(task_->file) + task_->rows.first;
   for (std::size_t f = 0; f < fields.size(); ++f) {
     const RowsAt rows{fields[f], form_.row_bytes(f), decoder_.first_row_of(place.file) + place.rows.first,
@@ -122,7 +122,7 @@ Status BlockServer::put_coded(const KeptBlock& kept, const Wanted& wanted) {
   if (piece_.size_bytes() < piece_scratch_bytes(form_)) {
     HEADRACE_ASSIGN(piece_, PageBuffer::allocate(piece_scratch_bytes(form_)));
   }
-  const BlockTable::Place place = layout_.table->place(kept.block);
+  const BlockTable::FileRows place = layout_.table->place(kept.block);
   const std::uint64_t block_row = decoder_.first_row_of(place.file) + place.rows.first;
   const std::uint64_t first_row = decoder_.first_row_of(task_->file) + task_->rows.first;
   const Wanted& sorted = by_row(wanted);

@@ -7,7 +7,7 @@
 
 namespace headrace {
 
-void BlockServer::load(const ResidentArrays::Part& part, ResidentArrays& to, const std::function<bool()>& go_on) {
+void BlockServer::load(const ResidentArrays::ArrayPart& part, ResidentArrays& to, const std::function<bool()>& go_on) {
   const ArrayReader& reader = *source_.files[part.file].arrays[part.array];
   std::vector<Piece> pieces;
   if (const Status located = reader.locate(part.rows, pieces); !located.ok())
@@ -55,7 +55,7 @@ void copy_rows(const RowsAt& decoded, std::uint64_t begin, std::uint64_t end, co
 }  // namespace
 
 /// Copy the part's rows of a decoded piece to their places in the columns, of repeated rows one.
-void BlockServer::place(const ResidentArrays::Part& part, const Piece& piece, const RowsAt& decoded,
+void BlockServer::place(const ResidentArrays::ArrayPart& part, const Piece& piece, const RowsAt& decoded,
                         ResidentArrays& to) {
   const ArrayReader& reader = *source_.files[part.file].arrays[part.array];
   const std::vector<RowGeometry>& geometries = geometry(reader, part.array, piece.across);

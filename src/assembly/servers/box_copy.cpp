@@ -52,7 +52,7 @@ BoxCopied copy_box(const CellGrid& grid, const BoxOverlap& overlap, const std::b
     cell_stride *= extents[axis];
     box_stride *= box[axis];
   }
-  Plane planes[kMostAxes] = {{1, 0, 0}};
+  Plane planes[kMostVolumeAxes] = {{1, 0, 0}};
   std::size_t num_planes = 0;
   std::uint64_t bytes = run * item;
   for (std::size_t a = axis; a-- > 0;) {  // from the inside out, and then turned round

@@ -71,9 +71,9 @@ std::span<const RowFailure> PartServer::serve(const Claim& claim, std::span<RowD
 
 std::uint64_t PartServer::number_of(const WindowSlot& slot, std::uint32_t position) const {
   const SampleRef sample = slot.content.samples[position];
-  const BlockTable& homes = *mapped_.map->shuffle_blocks();
-  return homes.stored_rows(sample.block).first +
-         (homes.is_chosen() ? homes.stored_row(sample.block, sample.row) : sample.row);
+  const BlockTable& blocks = *mapped_.map->shuffle_blocks();
+  return blocks.stored_rows(sample.block).first +
+         (blocks.is_chosen() ? blocks.stored_row(sample.block, sample.row) : sample.row);
 }
 
 /// Parts become moves by ascending row, which the pieces of the unit find by order.
@@ -116,7 +116,7 @@ void PartServer::serve_rows(const Claim& claim, std::span<RowDigest> digests, Sa
   std::sort(by_row_.begin(), by_row_.end());  // numbers, for moves are four times as large
   moves_.resize(found_.size());
   for (std::size_t i = 0; i < by_row_.size(); ++i) moves_[i] = found_[static_cast<std::uint32_t>(by_row_[i])];
-  const BlockTable::Place place = mapped_.groups[at.group].layout.table->place(at.unit);
+  const BlockTable::FileRows place = mapped_.groups[at.group].layout.table->place(at.unit);
   // Uses are as far away for all units: what is kept stays.
   const KeepPolicy::Moment moment{.ahead = claim.ahead, .wanted_again = !claim.last, .starting = claim.starting};
   const auto failed = server.rows->serve({at.unit, place.file, place.rows, claim.first, 0, moment},

@@ -86,7 +86,7 @@ class PartServer {
   };
   std::vector<GatheredPart> gathered_;
   std::vector<Stretch> stretches_, busy_;
-  std::vector<std::uint32_t> homes_;
+  std::vector<std::uint32_t> blocks_;
   std::vector<RowFailure> failures_;
 };
 

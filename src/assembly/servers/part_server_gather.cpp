@@ -77,7 +77,7 @@ void PartServer::decode_missing(const WindowSlot& slot, RowRun run, const std::a
 }
 
 BlockTask PartServer::task_of(std::uint32_t unit, bool first) const {
-  const BlockTable::Place place = mapped_.groups[0].layout.table->place(unit);
+  const BlockTable::FileRows place = mapped_.groups[0].layout.table->place(unit);
   return {unit, place.file, place.rows, first, 0, {}};
 }
 
@@ -90,9 +90,9 @@ bool PartServer::is_free(std::uint32_t unit) {
 
 /// True if some sample that may be delivered has rows in a block.
 bool PartServer::has_samples(std::uint32_t unit) {
-  homes_.clear();
-  mapped_.map->homes_of(unit, homes_);
-  return !homes_.empty();
+  blocks_.clear();
+  mapped_.map->blocks_of(unit, blocks_);
+  return !blocks_.empty();
 }
 
 /// While another thread decodes a block that is waited for, decode some of those behind it: an order that goes through

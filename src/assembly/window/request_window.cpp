@@ -24,9 +24,9 @@ constexpr std::uint64_t kLeastAhead = 2;   // batches, of such a map
 std::optional<std::uint64_t> RequestWindow::ahead_slots(const StepPlan& steps, const Options& options) {
   const std::uint64_t slots = std::max<std::uint64_t>(options.max_slots, 1);
   if (options.map && options.map->draws_samples()) {
-    // Where homes tell what they ask for, units are waited for in a window that holds whole homes; a shorter one would
-    // keep threads idle.
-    const bool waits = options.map->home_units() == SampleMap::HomeUnits::kByEpoch && slots >= options.span_slots;
+    // Where shuffle blocks tell what they ask for, units are waited for in a window that holds whole shuffle blocks; a
+    // shorter one would keep threads idle.
+    const bool waits = options.map->block_units() == SampleMap::BlockUnits::kByEpoch && slots >= options.span_slots;
     return waits ? kLeastAhead : std::max(slots / kDrawnShare, kLeastAhead);
   }
   // Where the window holds all of an epoch, units are complete before they are needed.
@@ -40,7 +40,7 @@ RequestWindow::RequestWindow(std::shared_ptr<const StepPlan> steps, std::shared_
     : steps_(std::move(steps)),
       blocks_(std::move(blocks)),
       options_(std::move(options)),
-      homes_known_(options_.map ? options_.map->home_units() : SampleMap::HomeUnits::kUnknown),
+      blocks_known_(options_.map ? options_.map->block_units() : SampleMap::BlockUnits::kUnknown),
       ahead_slots_(ahead_slots(*steps_, options_)),
       keeps_samples_(options_.keep_samples || options_.map || options_.finishing.tasks(1) > 0),
       item_bits_(options_.map ? 0 : RequestList::item_bits(blocks_->max_stored_block_rows())),

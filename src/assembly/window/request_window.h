@@ -54,7 +54,7 @@ class RequestWindow {
     /// What samples are made of; null: a sample is a row of a block.
     std::shared_ptr<const SampleMap> map = nullptr;
     std::uint64_t span_slots =
-        ~std::uint64_t{0};     ///< Slots over which the samples of a unit, or of a home, are spread.
+        ~std::uint64_t{0};     ///< Slots over which the samples of a unit, or of a shuffle block, are spread.
     std::uint64_t seed = 0;    ///< Keys what the map draws, with the epoch.
     bool padded = false;       ///< Samples of ragged groups are filled up to the longest of their batch.
     Finishing finishing = {};  ///< Claimed like units, once everything of a batch is in place.
@@ -135,12 +135,12 @@ class RequestWindow {
     RequestList requests;
     std::vector<SlotRun> runs;  // without their ends
   };
-  /// How far homes and units of one epoch are, where there is a map.
+  /// How far shuffle blocks and units of one epoch are, where there is a map.
   struct MapProgress {
-    std::vector<std::uint32_t> home_left;  // samples of each home still to be given, here or elsewhere; or:
+    std::vector<std::uint32_t> block_left;  // samples of each shuffle block still to be given, here or elsewhere; or:
     static constexpr std::uint32_t kNotCounted = ~std::uint32_t{0}, kDone = kNotCounted - 1;
-    std::vector<std::uint32_t> homes_done;    // of each unit; where samples are drawn: those that are half given
-    std::vector<std::uint32_t> homes_coming;  // of each unit, by the walk; 0 until it was counted
+    std::vector<std::uint32_t> blocks_done;    // of each unit; where samples are drawn: those that are half given
+    std::vector<std::uint32_t> blocks_coming;  // of each unit, by the walk; 0 until it was counted
   };
   /// Units of one epoch that were claimed: where slots were dropped since, another claim decodes them again.
   struct Claimed {
@@ -183,10 +183,10 @@ class RequestWindow {
   void insert(WindowSlot& slot);
   void file_request(WindowSlot& slot, std::uint32_t unit, Request request);
   void count(UnitState& block, std::uint64_t rows, std::uint32_t state);
-  void count_home(std::uint32_t home, std::uint32_t samples, std::uint64_t epoch);
-  [[nodiscard]] bool homes_are_done(std::uint32_t unit, std::uint64_t epoch);
-  void open_home(std::uint32_t home, std::uint64_t epoch);
-  void close_home(std::uint32_t home, std::uint64_t epoch);
+  void count_block(std::uint32_t block, std::uint32_t samples, std::uint64_t epoch);
+  [[nodiscard]] bool blocks_are_done(std::uint32_t unit, std::uint64_t epoch);
+  void open_block(std::uint32_t block, std::uint64_t epoch);
+  void close_block(std::uint32_t block, std::uint64_t epoch);
   [[nodiscard]] bool is_ripe(std::uint32_t state) const;
   UnitState& state_of(std::uint32_t unit, std::uint64_t epoch, std::uint64_t sequence);
   void mark_complete(std::uint32_t state);
@@ -224,7 +224,7 @@ class RequestWindow {
   const std::shared_ptr<const StepPlan> steps_;
   const std::shared_ptr<const BlockTable> blocks_;
   const Options options_;
-  const SampleMap::HomeUnits homes_known_;          // what is known of the units that homes ask for
+  const SampleMap::BlockUnits blocks_known_;        // what is known of the units that shuffle blocks ask for
   const std::optional<std::uint64_t> ahead_slots_;  // that units may be decoded ahead of need
   const bool keeps_samples_;                        // of a slot that is filled by blocks, after its requests were filed
   const RequestList::ItemBits item_bits_;
@@ -258,7 +258,7 @@ class RequestWindow {
   std::vector<std::uint32_t> state_of_unit_[2];  // by epoch parity; 0: none, else index + 1
   MapProgress progress_[2];                      // by epoch parity
   Claimed claimed_[2];                           // by epoch parity
-  std::vector<std::uint32_t> homes_, units_;     // scratch
+  std::vector<std::uint32_t> blocks_, units_;    // scratch
   NeedHeap needed_, complete_;
   std::vector<std::uint64_t> finishing_;   // slots with finishing tasks to claim, oldest first
   StepContent planned_;                    // the planner's own; of slot end_ once it is planned

@@ -178,12 +178,12 @@ bool RequestWindow::admit(Claim& out, bool whole_batch) {
 void RequestWindow::insert(WindowSlot& s) {
   const StepContent& c = s.content;
   if (options_.map) {
-    for (const BlockRows there : c.counted_elsewhere) count_home(there.block, there.rows, s.epoch);
+    for (const BlockRows there : c.counted_elsewhere) count_block(there.block, there.rows, s.epoch);
     std::uint32_t part = 0;
     for (std::uint32_t i = 0; i < s.rows; ++i)
       for (; part < c.part_ends[i]; ++part) file_request(s, c.parts[part].unit, {part, i});
     if (c.counted)
-      for (const SampleRef sample : c.samples) count_home(sample.block, 1, s.epoch);
+      for (const SampleRef sample : c.samples) count_block(sample.block, 1, s.epoch);
     return;
   }
   const auto& index = state_of_unit_[s.epoch & 1];
@@ -223,31 +223,32 @@ void RequestWindow::count(UnitState& b, std::uint64_t rows, std::uint32_t state)
     mark_complete(state);
 }
 
-/// So many more of the home's samples were given, here or elsewhere: with the last of them its units may be complete.
-void RequestWindow::count_home(std::uint32_t home, std::uint32_t samples, std::uint64_t epoch) {
-  if (homes_known_ == SampleMap::HomeUnits::kUnknown) return;
+/// So many more of the shuffle block's samples were given, here or elsewhere: with the last of them its units may be
+/// complete.
+void RequestWindow::count_block(std::uint32_t block, std::uint32_t samples, std::uint64_t epoch) {
+  if (blocks_known_ == SampleMap::BlockUnits::kUnknown) return;
   MapProgress& p = progress_[epoch & 1];
-  if (p.home_left.empty()) {
-    p.home_left.resize(options_.map->shuffle_blocks()->num_blocks(), MapProgress::kNotCounted);
-    p.homes_done.resize(state_of_unit_[0].size());
-    p.homes_coming.resize(state_of_unit_[0].size());
+  if (p.block_left.empty()) {
+    p.block_left.resize(options_.map->shuffle_blocks()->num_blocks(), MapProgress::kNotCounted);
+    p.blocks_done.resize(state_of_unit_[0].size());
+    p.blocks_coming.resize(state_of_unit_[0].size());
   }
-  std::uint32_t& left = p.home_left[home];
+  std::uint32_t& left = p.block_left[block];
   if (left == MapProgress::kNotCounted) {
-    const std::uint64_t coming = cursor_->rows_of(home);
+    const std::uint64_t coming = cursor_->rows_in(block);
     left = coming == 0 ? MapProgress::kDone : static_cast<std::uint32_t>(coming);
-    if (left != MapProgress::kDone && homes_known_ == SampleMap::HomeUnits::kByEpoch) open_home(home, epoch);
+    if (left != MapProgress::kDone && blocks_known_ == SampleMap::BlockUnits::kByEpoch) open_block(block, epoch);
   }
   if (left == MapProgress::kDone) return;
   if ((left -= std::min(left, samples)) != 0) return;
   left = MapProgress::kDone;
-  if (homes_known_ == SampleMap::HomeUnits::kByEpoch) return close_home(home, epoch);
+  if (blocks_known_ == SampleMap::BlockUnits::kByEpoch) return close_block(block, epoch);
   units_.clear();
-  options_.map->units_of(home, {epoch, options_.seed}, units_);
+  options_.map->units_of(block, {epoch, options_.seed}, units_);
   for (const std::uint32_t unit : units_) {
-    ++p.homes_done[unit];
+    ++p.blocks_done[unit];
     const std::uint32_t state = state_of_unit_[epoch & 1][unit];
-    if (state == 0 || states_[state - 1].complete || !homes_are_done(unit, epoch)) continue;
+    if (state == 0 || states_[state - 1].complete || !blocks_are_done(unit, epoch)) continue;
     if (states_[state - 1].requests.empty())
       free_state(state - 1);
     else
@@ -255,46 +256,47 @@ void RequestWindow::count_home(std::uint32_t home, std::uint32_t samples, std::u
   }
 }
 
-/// True if every home that asks for a unit in this walk has given its last sample.
-bool RequestWindow::homes_are_done(std::uint32_t unit, std::uint64_t epoch) {
+/// True if every shuffle block that asks for a unit in this walk has given its last sample.
+bool RequestWindow::blocks_are_done(std::uint32_t unit, std::uint64_t epoch) {
   MapProgress& p = progress_[epoch & 1];
-  if (p.homes_coming[unit] == 0) {
-    homes_.clear();
-    options_.map->homes_of(unit, homes_);
-    for (const std::uint32_t home : homes_) p.homes_coming[unit] += cursor_->rows_of(home) > 0;
+  if (p.blocks_coming[unit] == 0) {
+    blocks_.clear();
+    options_.map->blocks_of(unit, blocks_);
+    for (const std::uint32_t block : blocks_) p.blocks_coming[unit] += cursor_->rows_in(block) > 0;
   }
-  return p.homes_done[unit] >= p.homes_coming[unit];
+  return p.blocks_done[unit] >= p.blocks_coming[unit];
 }
 
-/// The first sample of a home whose samples are drawn was given: its units wait for the others.
-void RequestWindow::open_home(std::uint32_t home, std::uint64_t epoch) {
+/// The first sample of a shuffle block whose samples are drawn was given: its units wait for the others.
+void RequestWindow::open_block(std::uint32_t block, std::uint64_t epoch) {
   units_.clear();
-  options_.map->units_of(home, {epoch, options_.seed}, units_);
-  for (const std::uint32_t unit : units_) ++progress_[epoch & 1].homes_done[unit];
+  options_.map->units_of(block, {epoch, options_.seed}, units_);
+  for (const std::uint32_t unit : units_) ++progress_[epoch & 1].blocks_done[unit];
 }
 
-/// And the last one: a unit that no other home waits for may be decoded. A home that comes later may ask for it again.
-void RequestWindow::close_home(std::uint32_t home, std::uint64_t epoch) {
+/// And the last one: a unit that no other shuffle block waits for may be decoded. A shuffle block that comes later may
+/// ask for it again.
+void RequestWindow::close_block(std::uint32_t block, std::uint64_t epoch) {
   units_.clear();
-  options_.map->units_of(home, {epoch, options_.seed}, units_);
+  options_.map->units_of(block, {epoch, options_.seed}, units_);
   for (const std::uint32_t unit : units_) {
     const std::uint32_t state = state_of_unit_[epoch & 1][unit];
-    if (--progress_[epoch & 1].homes_done[unit] != 0 || state == 0) continue;
+    if (--progress_[epoch & 1].blocks_done[unit] != 0 || state == 0) continue;
     const UnitState& b = states_[state - 1];
     if (!b.requests.empty() && !b.complete) complete_.push({b.first_need, state - 1, b.version});
   }
 }
 
-/// True if no home that is half given waits for more of the unit.
+/// True if no shuffle block that is half given waits for more of the unit.
 bool RequestWindow::is_ripe(std::uint32_t state) const {
   const UnitState& b = states_[state];
-  return b.complete || progress_[b.epoch & 1].homes_done.empty() || progress_[b.epoch & 1].homes_done[b.unit] == 0;
+  return b.complete || progress_[b.epoch & 1].blocks_done.empty() || progress_[b.epoch & 1].blocks_done[b.unit] == 0;
 }
 
 void RequestWindow::forget_progress(std::uint64_t epoch) {
   MapProgress& p = progress_[epoch & 1];
-  std::fill(p.home_left.begin(), p.home_left.end(), MapProgress::kNotCounted);
-  for (auto* counts : {&p.homes_done, &p.homes_coming}) std::fill(counts->begin(), counts->end(), 0);
+  std::fill(p.block_left.begin(), p.block_left.end(), MapProgress::kNotCounted);
+  for (auto* counts : {&p.blocks_done, &p.blocks_coming}) std::fill(counts->begin(), counts->end(), 0);
 }
 
 void RequestWindow::free_state(std::uint32_t state) {
@@ -319,7 +321,7 @@ RequestWindow::UnitState& RequestWindow::state_of(std::uint32_t unit, std::uint6
   b.claims = 0;
   b.complete = b.closed = false;
   b.first_need = sequence;
-  b.expected = options_.map ? 0 : cursor_->rows_of(unit);
+  b.expected = options_.map ? 0 : cursor_->rows_in(unit);
   return b;
 }
 

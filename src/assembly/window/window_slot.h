@@ -44,7 +44,7 @@ class SlotAllocator {
 struct StepContent {
   Step step;
   bool counted = true;                       ///< Whether the planner's count of a block knows of these samples.
-  std::vector<SampleRef> samples;            ///< Stored rows of blocks; samples of homes where there is a map.
+  std::vector<SampleRef> samples;            ///< Stored rows of blocks; samples of shuffle blocks where there is a map.
   std::vector<BlockRows> counted_elsewhere;  ///< Samples of the same blocks that go elsewhere, as far as they count.
   std::uint64_t expected = 0;                ///< What the rows add up to in their places.
   StepSizes sizes;

@@ -10,16 +10,16 @@
 namespace headrace {
 namespace {
 
-std::shared_ptr<const BlockTable> homes_of_starts(const BoxMap::Options& options) {
+std::shared_ptr<const BlockTable> blocks_of_starts(const BoxMap::Options& options) {
   std::vector<std::uint64_t> sizes = options.starts->volume_ends();
   std::adjacent_difference(sizes.begin(), sizes.end(), sizes.begin());
   if (sizes.empty()) sizes.push_back(options.starts->num_samples());
-  if (std::vector<std::uint64_t> ends = options.starts->home_ends(); !ends.empty())
+  if (std::vector<std::uint64_t> ends = options.starts->block_ends(); !ends.empty())
     return std::make_shared<const BlockTable>(std::vector<BlockTable::FileBlocks>{{sizes[0], 1, std::move(ends)}},
                                               options.chosen);
-  std::vector<BlockTable::FileBlocks> homes;
-  for (const std::uint64_t samples : sizes) homes.push_back({samples, options.home_samples});
-  return std::make_shared<const BlockTable>(homes, options.chosen);
+  std::vector<BlockTable::FileBlocks> blocks;
+  for (const std::uint64_t samples : sizes) blocks.push_back({samples, options.block_samples});
+  return std::make_shared<const BlockTable>(blocks, options.chosen);
 }
 
 /// Cells that a box at any place has parts in, on average.
@@ -35,7 +35,9 @@ double cells_of_box(const CellGrid& grid, const Axes& box) {
 }  // namespace
 
 BoxMap::BoxMap(Options options)
-    : options_(std::move(options)), drawn_(options_.starts->volume_ends().empty()), homes_(homes_of_starts(options_)) {
+    : options_(std::move(options)),
+      drawn_(options_.starts->volume_ends().empty()),
+      blocks_(blocks_of_starts(options_)) {
   for (std::size_t g = 0; g < options_.volumes[0].grids.size(); ++g) {
     std::vector<std::uint64_t>& first = first_cells_.emplace_back(1, 0);
     double most = 0;
@@ -121,12 +123,12 @@ void BoxMap::expand(std::span<const SampleRef> samples, EpochSeed draws, std::ve
   }
 }
 
-/// Tells of all samples of the home, chosen or not: homes_of() does not know either.
-void BoxMap::units_of(std::uint32_t home, EpochSeed draws, std::vector<std::uint32_t>& out) const {
-  if (home_units() == HomeUnits::kUnknown) return;
+/// Tells of all samples of the shuffle block, chosen or not: blocks_of() does not know either.
+void BoxMap::units_of(std::uint32_t block, EpochSeed draws, std::vector<std::uint32_t>& out) const {
+  if (block_units() == BlockUnits::kUnknown) return;
   const auto before = static_cast<std::ptrdiff_t>(out.size());
-  const std::uint64_t first = homes_->stored_rows(home).first;
-  for (std::uint64_t i = first; i < first + homes_->stored_rows(home).count; ++i)
+  const std::uint64_t first = blocks_->stored_rows(block).first;
+  for (std::uint64_t i = first; i < first + blocks_->stored_rows(block).count; ++i)
     units_of_box(options_.starts->place_of(options_.starts->box_of(i, draws)), out);
   std::sort(out.begin() + before, out.end());
   out.erase(std::unique(out.begin() + before, out.end()), out.end());
@@ -179,7 +181,7 @@ void BoxMap::meeting_of(std::size_t group, const Cell& cell, std::vector<std::ui
   options_.starts->meeting(cell.volume, begin, end, reach, samples);
 }
 
-void BoxMap::homes_of(std::uint32_t unit, std::vector<std::uint32_t>& out) const {
+void BoxMap::blocks_of(std::uint32_t unit, std::vector<std::uint32_t>& out) const {
   if (drawn_) return;
   const GroupUnit at = group_of(unit);
   const Cell cell = cell_of(at.group, at.unit);
@@ -187,15 +189,15 @@ void BoxMap::homes_of(std::uint32_t unit, std::vector<std::uint32_t>& out) const
   meeting_of(at.group, cell, samples);
   const auto before = static_cast<std::ptrdiff_t>(out.size());
   const std::uint64_t first = first_samples_[cell.volume], end_of_volume = first_samples_[cell.volume + 1];
-  std::uint64_t seen = 0;  // samples before it lie in homes that were looked at, where they ascend
+  std::uint64_t seen = 0;  // samples before it lie in shuffle blocks that were looked at, where they ascend
   for (const std::uint64_t sample : samples) {
     if (sample < seen) continue;
-    const std::uint64_t home_first = sample - (sample - first) % options_.home_samples;
-    seen = std::min(home_first + options_.home_samples, end_of_volume);
+    const std::uint64_t block_first = sample - (sample - first) % options_.block_samples;
+    seen = std::min(block_first + options_.block_samples, end_of_volume);
     const RowSet* const chosen = options_.chosen.get();
-    const std::uint64_t own = chosen ? chosen->count_below(home_first) : home_first;
+    const std::uint64_t own = chosen ? chosen->count_below(block_first) : block_first;
     if (chosen && own == chosen->count_below(seen)) continue;
-    out.push_back(static_cast<std::uint32_t>(homes_->find(own).block));
+    out.push_back(static_cast<std::uint32_t>(blocks_->find(own).block));
   }
   std::sort(out.begin() + before, out.end());
   out.erase(std::unique(out.begin() + before, out.end()), out.end());
@@ -204,7 +206,7 @@ void BoxMap::homes_of(std::uint32_t unit, std::vector<std::uint32_t>& out) const
 std::uint64_t BoxMap::last_meeting(SampleRef sample) const {
   const BoxPlace at = place_of(sample, {});
   Axes end = at.start;
-  for (std::size_t a = 0; a < kMostAxes; ++a) end[a] += options_.box[a];
+  for (std::size_t a = 0; a < kMostVolumeAxes; ++a) end[a] += options_.box[a];
   std::vector<std::uint64_t> samples;
   options_.starts->meeting(at.volume, at.start, end, options_.box, samples);
   return samples.back();

@@ -35,21 +35,21 @@ class BoxMap final : public SampleMap {
     std::vector<Volume> volumes;
     Axes box{};  ///< Elements of a sample along each axis.
     std::shared_ptr<const BoxStarts> starts;
-    std::uint64_t home_samples = 1;             ///< Consecutive samples that are shuffled together.
+    std::uint64_t block_samples = 1;            ///< Consecutive samples that are shuffled together.
     std::shared_ptr<const RowSet> chosen = {};  ///< Samples that were selected; null: all.
     std::vector<Axes> boxes = {};               ///< Elements of a sample in each array; empty: `box` in all.
   };
   explicit BoxMap(Options options);
 
-  [[nodiscard]] const std::shared_ptr<const BlockTable>& shuffle_blocks() const override { return homes_; }
+  [[nodiscard]] const std::shared_ptr<const BlockTable>& shuffle_blocks() const override { return blocks_; }
   [[nodiscard]] std::span<const UnitGroup> groups() const override { return groups_; }
   void expand(std::span<const SampleRef> samples, EpochSeed draws, std::vector<Part>& parts,
               std::vector<std::uint32_t>& ends) const override;
   void lengths(std::span<const SampleRef>, std::size_t, std::vector<std::uint64_t>&) const override {}
-  void units_of(std::uint32_t home, EpochSeed draws, std::vector<std::uint32_t>& out) const override;
-  void homes_of(std::uint32_t unit, std::vector<std::uint32_t>& out) const override;
-  [[nodiscard]] HomeUnits home_units() const override {
-    return !drawn_ ? HomeUnits::kSettled : visits() ? HomeUnits::kByEpoch : HomeUnits::kUnknown;
+  void units_of(std::uint32_t block, EpochSeed draws, std::vector<std::uint32_t>& out) const override;
+  void blocks_of(std::uint32_t unit, std::vector<std::uint32_t>& out) const override;
+  [[nodiscard]] BlockUnits block_units() const override {
+    return !drawn_ ? BlockUnits::kSettled : visits() ? BlockUnits::kByEpoch : BlockUnits::kUnknown;
   }
   [[nodiscard]] std::uint64_t part_hash(SampleRef sample, const Part& part, std::uint64_t place) const override;
   [[nodiscard]] std::uint64_t usual_parts() const override;
@@ -57,8 +57,8 @@ class BoxMap final : public SampleMap {
 
   /// Return the number of a sample among all, chosen or not.
   [[nodiscard]] std::uint64_t number_of(SampleRef sample) const {
-    return homes_->stored_rows(sample.block).first +
-           (options_.chosen ? homes_->stored_row(sample.block, sample.row) : sample.row);
+    return blocks_->stored_rows(sample.block).first +
+           (options_.chosen ? blocks_->stored_row(sample.block, sample.row) : sample.row);
   }
   /// Return the box of a part, and the box that a sample has in an epoch.
   [[nodiscard]] BoxPlace place_of(const Part& part) const { return options_.starts->place_of(part.place); }
@@ -71,7 +71,7 @@ class BoxMap final : public SampleMap {
   [[nodiscard]] std::uint64_t last_meeting(SampleRef sample) const;
   /// Return the cells of a group that a box has parts in, on average over all places.
   [[nodiscard]] double mean_parts(std::size_t group) const { return mean_parts_[group]; }
-  /// Return how boxes are drawn, where that is a visit at a time: each is a home. Null: they are not.
+  /// Return how boxes are drawn, where that is a visit at a time: each is a shuffle block. Null: they are not.
   [[nodiscard]] const VisitStarts* visits() const { return options_.starts->visits(); }
   /// Return the decoded bytes of a group's array for each delivered one, where each visit decodes the chunks of its
   /// boxes once: of the first volume, whose chunks the others tend to have.
@@ -104,7 +104,7 @@ class BoxMap final : public SampleMap {
 
   const Options options_;
   const bool drawn_;
-  std::shared_ptr<const BlockTable> homes_;
+  std::shared_ptr<const BlockTable> blocks_;
   std::vector<UnitGroup> groups_;
   std::vector<std::uint64_t> box_elements_;
   std::vector<std::vector<std::uint64_t>> first_cells_;  // units of each group before each volume, and all of them

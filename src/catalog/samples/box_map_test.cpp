@@ -61,7 +61,7 @@ struct Case {
           if (&box != map.boxes.data()) box[a] = some(1, 9);
     }
     map.starts = std::make_shared<GridStarts>(grid);
-    map.home_samples = some(1, 6);
+    map.block_samples = some(1, 6);
     if (some(0, 1) == 1) choose();
   }
 
@@ -161,16 +161,16 @@ void check(BoxEdge edge) {
   RC_PRE(!c.places.empty());
   const BoxMap map(c.map);
   RC_ASSERT(c.map.starts->num_samples() == c.places.size());
-  const BlockTable& homes = *map.shuffle_blocks();
-  std::set<std::pair<std::uint32_t, std::uint32_t>> by_home, by_unit;
+  const BlockTable& blocks = *map.shuffle_blocks();
+  std::set<std::pair<std::uint32_t, std::uint32_t>> by_block, by_unit;
   std::vector<std::uint32_t> named;
   std::uint64_t number = 0;
-  for (std::uint32_t home = 0; home < homes.num_blocks(); ++home) {
+  for (std::uint32_t block = 0; block < blocks.num_blocks(); ++block) {
     named.clear();
-    map.units_of(home, {}, named);
-    for (const std::uint32_t unit : named) RC_ASSERT(by_home.emplace(home, unit).second);
-    for (std::uint32_t row = 0; row < homes.block_rows(home); ++row, ++number) {
-      const SampleRef sample{home, row};
+    map.units_of(block, {}, named);
+    for (const std::uint32_t unit : named) RC_ASSERT(by_block.emplace(block, unit).second);
+    for (std::uint32_t row = 0; row < blocks.block_rows(block); ++row, ++number) {
+      const SampleRef sample{block, row};
       const std::uint64_t stored = c.map.chosen ? (*c.map.chosen)[number] : number;
       RC_ASSERT(map.number_of(sample) == stored);
       const BoxPlace place = map.place_of(sample, {});
@@ -189,10 +189,10 @@ void check(BoxEdge edge) {
   }
   for (std::uint32_t unit = 0; unit < map.num_units(); ++unit) {
     named.clear();
-    map.homes_of(unit, named);
-    for (const std::uint32_t home : named) RC_ASSERT(by_unit.emplace(home, unit).second);
+    map.blocks_of(unit, named);
+    for (const std::uint32_t block : named) RC_ASSERT(by_unit.emplace(block, unit).second);
   }
-  RC_ASSERT(by_home == by_unit);
+  RC_ASSERT(by_block == by_unit);
 }
 
 TEST(BoxMap, AGridIsWhatALoopOverItsPlacesSays) {

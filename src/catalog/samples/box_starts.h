@@ -24,9 +24,9 @@ class BoxStarts {
   [[nodiscard]] virtual std::uint64_t num_samples() const = 0;
   /// Return the samples before the end of each volume; empty where each may come from any volume.
   [[nodiscard]] virtual std::vector<std::uint64_t> volume_ends() const = 0;
-  /// Return the samples before the end of each home, where these are not equally long: of drawn ones that are near each
-  /// other in every epoch. Empty: any samples may be shuffled together.
-  [[nodiscard]] virtual std::vector<std::uint64_t> home_ends() const { return {}; }
+  /// Return the samples before the end of each shuffle block, where these are not equally long: of drawn ones that are
+  /// near each other in every epoch. Empty: any samples may be shuffled together.
+  [[nodiscard]] virtual std::vector<std::uint64_t> block_ends() const { return {}; }
   /// Return the box that a sample has in an epoch.
   [[nodiscard]] virtual std::uint64_t box_of(std::uint64_t sample, EpochSeed draws) const = 0;
   [[nodiscard]] virtual BoxPlace place_of(std::uint64_t box) const = 0;

@@ -7,9 +7,9 @@
 
 namespace headrace {
 
-inline constexpr std::size_t kMostAxes = 5;
-using Axes = std::array<std::uint64_t, kMostAxes>;   ///< Entries behind the rank are 1 for shapes, 0 for places.
-using Places = std::array<std::int64_t, kMostAxes>;  ///< Where a box begins, which may be before its array does.
+inline constexpr std::size_t kMostVolumeAxes = 5;
+using Axes = std::array<std::uint64_t, kMostVolumeAxes>;   ///< Entries behind the rank are 1 for shapes, 0 for places.
+using Places = std::array<std::int64_t, kMostVolumeAxes>;  ///< Where a box begins, which may be before its array does.
 
 /// An array cut into cells of one shape, C order; cells at its end reach past it.
 struct CellGrid {

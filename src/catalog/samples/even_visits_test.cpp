@@ -105,7 +105,7 @@ TEST(EvenVisits, SamplesOfAVisitAreDifferentBoxesOfOneCell) {
       {three(300, 300, 300)}, three(64, 64, 64), {3, three(2, 2, 2), three(96, 96, 96)}, 1000};
   const EvenVisits starts(options);
   EXPECT_EQ(starts.num_visits() % 2, 1u);
-  const std::vector<std::uint64_t> ends = starts.home_ends();
+  const std::vector<std::uint64_t> ends = starts.block_ends();
   EXPECT_EQ(ends.back(), 1000u);
   std::uint64_t begin = 0;
   for (const std::uint64_t end : ends) {
@@ -180,16 +180,16 @@ TEST(BoxMap, VisitsTellWhatTheyAskForInEachEpoch) {
   map.box = options.box;
   map.starts = std::make_shared<EvenVisits>(options);
   const BoxMap boxes(std::move(map));
-  ASSERT_EQ(boxes.home_units(), SampleMap::HomeUnits::kByEpoch);
-  const BlockTable& homes = *boxes.shuffle_blocks();
+  ASSERT_EQ(boxes.block_units(), SampleMap::BlockUnits::kByEpoch);
+  const BlockTable& blocks = *boxes.shuffle_blocks();
   for (const EpochSeed draws : {EpochSeed{0, 1}, EpochSeed{1, 1}}) {
-    for (std::uint32_t home = 0; home < homes.num_blocks(); ++home) {
+    for (std::uint32_t block = 0; block < blocks.num_blocks(); ++block) {
       std::vector<std::uint32_t> units, ends;
-      boxes.units_of(home, draws, units);
+      boxes.units_of(block, draws, units);
       std::set<std::uint32_t> asked;
       std::vector<Part> parts;
-      for (std::uint32_t row = 0; row < homes.block_rows(home); ++row) {
-        const SampleRef sample{home, row};
+      for (std::uint32_t row = 0; row < blocks.block_rows(block); ++row) {
+        const SampleRef sample{block, row};
         boxes.expand({&sample, 1}, draws, parts, ends);
       }
       for (const Part& part : parts) asked.insert(part.unit);

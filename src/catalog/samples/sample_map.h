@@ -1,12 +1,12 @@
 // SampleMap: the rows or chunks that a sample is made of: a window, a span, a list or a patch.
 //
 // A sample lies in one or more units (what is decoded at once: a block of rows, a cell of a grid). The share of it that
-// lies in one unit is a part. `order` shuffles samples by their home, the block of samples that are best read together;
-// it never sees units. Which parts a sample has, and how long it is, follows from an index and is known before a byte
-// is read, so that places in a batch and the sizes of its fields follow from the plan.
+// lies in one unit is a part. `order` shuffles samples by their shuffle block, the block of samples that are best read
+// together; it never sees units. Which parts a sample has, and how long it is, follows from an index and is known
+// before a byte is read, so that places in a batch and the sizes of its fields follow from the plan.
 //
 // Units belong to groups: columns that decode together and share one numbering of rows. Where samples are rows there is
-// no map: a block is its own home and unit.
+// no map: a block is its own shuffle block and unit.
 #pragma once
 
 #include <cstdint>
@@ -20,6 +20,9 @@
 #include "catalog/sample_ref.h"
 
 namespace headrace {
+
+/// Shuffle blocks of a map are numbered in 32 bits: so many at most.
+inline constexpr std::uint64_t kMostShuffleBlocks = std::uint64_t{1} << 31;
 
 /// The share of a sample that lies in one unit.
 struct Part {
@@ -56,19 +59,20 @@ class SampleMap {
   virtual void lengths(std::span<const SampleRef> samples, std::size_t group,
                        std::vector<std::uint64_t>& out) const = 0;
 
-  /// Append the units that samples of a home have parts in, each once. \param draws  As expand().
-  virtual void units_of(std::uint32_t home, EpochSeed draws, std::vector<std::uint32_t>& out) const = 0;
-  /// Append the homes whose samples have parts in a unit, each once.
-  virtual void homes_of(std::uint32_t unit, std::vector<std::uint32_t>& out) const = 0;
-  /// What units_of() and homes_of() know.
-  enum class HomeUnits : std::uint8_t {
-    kSettled,  ///< Every unit that an epoch asks for: a unit is done with once its homes are.
-    kByEpoch,  ///< Samples are drawn, and units_of() tells for each epoch what a home asks for; homes_of() nothing.
-    kUnknown,  ///< Samples are drawn, and nothing is known of a home.
+  /// Append the units that samples of a shuffle block have parts in, each once. \param draws  As expand().
+  virtual void units_of(std::uint32_t block, EpochSeed draws, std::vector<std::uint32_t>& out) const = 0;
+  /// Append the shuffle blocks whose samples have parts in a unit, each once.
+  virtual void blocks_of(std::uint32_t unit, std::vector<std::uint32_t>& out) const = 0;
+  /// What units_of() and blocks_of() know.
+  enum class BlockUnits : std::uint8_t {
+    kSettled,  ///< Every unit that an epoch asks for: a unit is done with once its shuffle blocks are.
+    kByEpoch,  ///< Samples are drawn, and units_of() tells for each epoch what a shuffle block asks for; blocks_of()
+               ///< nothing.
+    kUnknown,  ///< Samples are drawn, and nothing is known of a shuffle block.
   };
-  [[nodiscard]] virtual HomeUnits home_units() const { return HomeUnits::kSettled; }
+  [[nodiscard]] virtual BlockUnits block_units() const { return BlockUnits::kSettled; }
   /// Return true if each epoch draws its samples anew.
-  [[nodiscard]] bool draws_samples() const { return home_units() != HomeUnits::kSettled; }
+  [[nodiscard]] bool draws_samples() const { return block_units() != BlockUnits::kSettled; }
 
   /// Return what a part adds to the sum that proves it was put in place: the hash of what is copied, from where, to
   /// where, times what the columns of its group weigh. \param place  Place 0 of the sample in its group's rows of the

@@ -78,12 +78,12 @@ std::uint64_t Spans::first_beginning_at(std::uint64_t row) const {
 }
 
 SpanMap::SpanMap(Options options) : options_(std::move(options)) {
-  std::vector<BlockTable::FileBlocks> homes;
+  std::vector<BlockTable::FileBlocks> blocks;
   std::vector<std::uint64_t> sizes = options_.file_ends;
   std::adjacent_difference(sizes.begin(), sizes.end(), sizes.begin());
   if (sizes.empty()) sizes = options_.spans.stretch_sizes();
-  for (const std::uint64_t samples : sizes) homes.push_back({samples, options_.home_samples});
-  homes_ = std::make_shared<const BlockTable>(homes, options_.chosen);
+  for (const std::uint64_t samples : sizes) blocks.push_back({samples, options_.block_samples});
+  blocks_ = std::make_shared<const BlockTable>(blocks, options_.chosen);
   const std::uint64_t length = options_.spans.common_length();
   groups_.push_back({static_cast<std::uint32_t>(options_.rows->num_blocks()),
                      length > 0 ? UnitGroup::Rows::kFixed : UnitGroup::Rows::kRagged, length, false});
@@ -165,16 +165,16 @@ std::optional<RowRange> SpanMap::rows_of(SampleRef sample) const {
 
 std::optional<SampleMap::FileRow> SpanMap::file_row_of(SampleRef sample) const {
   if (options_.file_ends.empty()) return std::nullopt;
-  const std::uint32_t file = homes_->place(sample.block).file;
+  const std::uint32_t file = blocks_->place(sample.block).file;
   const std::uint64_t i = number_of(sample);
   if (options_.file_rows.empty()) return FileRow{file, i - (file == 0 ? 0 : options_.file_ends[file - 1])};
   return FileRow{file, options_.spans.begin(i) - options_.file_rows[file]};
 }
 
 /// From the first to the last that its chosen samples have rows in.
-void SpanMap::units_of(std::uint32_t home, EpochSeed, std::vector<std::uint32_t>& out) const {
-  const std::uint64_t first = number_of({home, 0});
-  const std::uint64_t last = number_of({home, static_cast<std::uint32_t>(homes_->block_rows(home) - 1)});
+void SpanMap::units_of(std::uint32_t block, EpochSeed, std::vector<std::uint32_t>& out) const {
+  const std::uint64_t first = number_of({block, 0});
+  const std::uint64_t last = number_of({block, static_cast<std::uint32_t>(blocks_->block_rows(block) - 1)});
   const std::uint64_t begin = options_.spans.begin(first), end = options_.spans.end(last);
   if (begin < end) {
     const auto last_unit = static_cast<std::uint32_t>(options_.rows->find(end - 1).block);
@@ -187,40 +187,44 @@ void SpanMap::units_of(std::uint32_t home, EpochSeed, std::vector<std::uint32_t>
     out.push_back(groups_[0].num_units + unit);
 }
 
-/// Append the homes that have chosen samples and lie where some samples [first, end) do, chosen or not.
-void SpanMap::homes_between(std::uint64_t first_sample, std::uint64_t end_sample,
-                            std::vector<std::uint32_t>& out) const {
+/// Append the shuffle blocks that have chosen samples and lie where some samples [first, end) do, chosen or not.
+void SpanMap::blocks_between(std::uint64_t first_sample, std::uint64_t end_sample,
+                             std::vector<std::uint32_t>& out) const {
   if (first_sample >= end_sample) return;
   std::uint64_t first = first_sample, end = end_sample;  // of the data set's own samples
   if (const RowSet* const chosen = options_.chosen.get()) {
-    // A home may pass a unit by with chosen samples on either side of it: up to a home more is looked at.
-    const std::uint64_t size = chosen->size_of_whole(), home = options_.home_samples;
-    first = chosen->count_below(first_sample - std::min(first_sample, home - 1));
-    end = chosen->count_below(std::min(end_sample + home - 1, size));
+    // A shuffle block may pass a unit by with chosen samples on either side of it: up to a shuffle block more is looked
+    // at.
+    const std::uint64_t size = chosen->size_of_whole(), block = options_.block_samples;
+    first = chosen->count_below(first_sample - std::min(first_sample, block - 1));
+    end = chosen->count_below(std::min(end_sample + block - 1, size));
     if (first == end) return;
   }
-  const std::uint64_t last = homes_->find(end - 1).block;
-  for (std::uint64_t home = homes_->find(first).block; home <= last; ++home)
-    out.push_back(static_cast<std::uint32_t>(home));
+  const std::uint64_t last = blocks_->find(end - 1).block;
+  for (std::uint64_t block = blocks_->find(first).block; block <= last; ++block)
+    out.push_back(static_cast<std::uint32_t>(block));
 }
 
-/// The same homes as those whose units_of() names the unit: also those whose samples pass it by without a row in it.
-void SpanMap::homes_of(std::uint32_t unit, std::vector<std::uint32_t>& out) const {
-  std::vector<std::uint32_t> homes, units;
+/// The same shuffle blocks as those whose units_of() names the unit: also those whose samples pass it by without a row
+/// in it.
+void SpanMap::blocks_of(std::uint32_t unit, std::vector<std::uint32_t>& out) const {
+  std::vector<std::uint32_t> blocks, units;
   if (unit >= groups_[0].num_units) {
     const RowRange rows = options_.side->stored_rows(unit - groups_[0].num_units);
-    homes_between(sample_of_side(rows.first), sample_of_side(rows.end() - 1) + 1, homes);
+    blocks_between(sample_of_side(rows.first), sample_of_side(rows.end() - 1) + 1, blocks);
   } else {
     const RowRange rows = options_.rows->stored_rows(unit);
-    // From the sample before those with rows here to the one behind them: where none has, both may be of one home.
+    // From the sample before those with rows here to the one behind them: where none has, both may be of one shuffle
+    // block.
     const std::uint64_t first = options_.spans.first_ending_behind(rows.first);
     const std::uint64_t end = options_.spans.first_beginning_at(rows.end());
-    homes_between(first - std::min<std::uint64_t>(first, 1), std::min(end + 1, options_.spans.size()), homes);
+    blocks_between(first - std::min<std::uint64_t>(first, 1), std::min(end + 1, options_.spans.size()), blocks);
   }
-  for (const std::uint32_t home : homes) {
+  for (const std::uint32_t block : blocks) {
     units.clear();
-    units_of(home, {}, units);  // a home at either end may have no row here after all, if its nearest samples are empty
-    if (std::find(units.begin(), units.end(), unit) != units.end()) out.push_back(home);
+    units_of(block, {},
+             units);  // a shuffle block at either end may have no row here after all, if its nearest samples are empty
+    if (std::find(units.begin(), units.end(), unit) != units.end()) out.push_back(block);
   }
 }
 

@@ -61,17 +61,17 @@ class Spans {
   std::uint64_t count_ = 0, stride_ = 0, length_ = 0;
 };
 
-/// Group 0 holds the spans' rows; group 1, if there is one, a row for each sample. Homes are runs of samples, none of
-/// which reaches over the end of a stretch.
+/// Group 0 holds the spans' rows; group 1, if there is one, a row for each sample. Shuffle blocks are runs of samples,
+/// none of which reaches over the end of a stretch.
 class SpanMap final : public SampleMap {
  public:
   struct Options {
-    std::uint64_t home_samples = 1;               ///< Samples that are shuffled together, about a unit's.
+    std::uint64_t block_samples = 1;              ///< Samples that are shuffled together, about a unit's.
     std::shared_ptr<const BlockTable> rows;       ///< Blocks of the spans' rows: the units of group 0.
     std::shared_ptr<const BlockTable> side = {};  ///< Blocks of the table beside them; null: there is none.
     std::shared_ptr<const RowSet> sided = {};     ///< Samples that have a row in that table; null: all.
     bool side_by_row = false;  ///< That table has a row for each row of the spans: a sample's is that of its first.
-    /// Samples up to the end of each file, which no home reaches over; empty: they are one stretch.
+    /// Samples up to the end of each file, which no shuffle block reaches over; empty: they are one stretch.
     std::vector<std::uint64_t> file_ends = {};
     /// First row of each of these files; empty: each sample is an array of its own.
     std::vector<std::uint64_t> file_rows = {};
@@ -83,13 +83,13 @@ class SpanMap final : public SampleMap {
   };
   explicit SpanMap(Options options);
 
-  [[nodiscard]] const std::shared_ptr<const BlockTable>& shuffle_blocks() const override { return homes_; }
+  [[nodiscard]] const std::shared_ptr<const BlockTable>& shuffle_blocks() const override { return blocks_; }
   [[nodiscard]] std::span<const UnitGroup> groups() const override { return groups_; }
   void expand(std::span<const SampleRef> samples, EpochSeed draws, std::vector<Part>& parts,
               std::vector<std::uint32_t>& ends) const override;
   void lengths(std::span<const SampleRef> samples, std::size_t group, std::vector<std::uint64_t>& out) const override;
-  void units_of(std::uint32_t home, EpochSeed, std::vector<std::uint32_t>& out) const override;
-  void homes_of(std::uint32_t unit, std::vector<std::uint32_t>& out) const override;
+  void units_of(std::uint32_t block, EpochSeed, std::vector<std::uint32_t>& out) const override;
+  void blocks_of(std::uint32_t unit, std::vector<std::uint32_t>& out) const override;
   [[nodiscard]] std::uint64_t part_hash(SampleRef sample, const Part& part, std::uint64_t place) const override;
   [[nodiscard]] std::optional<RowRange> rows_of(SampleRef sample) const override;
   [[nodiscard]] std::optional<FileRow> file_row_of(SampleRef sample) const override;
@@ -101,8 +101,8 @@ class SpanMap final : public SampleMap {
  private:
   /// Return the sample's number among all, chosen or not.
   [[nodiscard]] std::uint64_t number_of(SampleRef sample) const {
-    return homes_->stored_rows(sample.block).first +
-           (options_.chosen ? homes_->stored_row(sample.block, sample.row) : sample.row);
+    return blocks_->stored_rows(sample.block).first +
+           (options_.chosen ? blocks_->stored_row(sample.block, sample.row) : sample.row);
   }
   /// Return the row of the side table that a sample has; of one that has none, the next one's.
   [[nodiscard]] std::uint64_t side_row(std::uint64_t sample) const {
@@ -120,10 +120,10 @@ class SpanMap final : public SampleMap {
   }
   void add_rows(std::uint64_t row, std::uint64_t end, std::uint64_t place, std::vector<Part>& parts) const;
   void add_drawn_rows(std::uint64_t sample, EpochSeed draws, std::vector<Part>& parts) const;
-  void homes_between(std::uint64_t first_sample, std::uint64_t end_sample, std::vector<std::uint32_t>& out) const;
+  void blocks_between(std::uint64_t first_sample, std::uint64_t end_sample, std::vector<std::uint32_t>& out) const;
 
   const Options options_;
-  std::shared_ptr<const BlockTable> homes_;
+  std::shared_ptr<const BlockTable> blocks_;
   std::vector<UnitGroup> groups_;
   std::vector<std::uint64_t> first_rows_;  // of each unit, in its group's table
   std::uint64_t usual_parts_ = 1;

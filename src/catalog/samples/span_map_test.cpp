@@ -57,7 +57,7 @@ TEST(Spans, WindowsAreThoseOfALoop) {
   }));
 }
 
-/// In a map of chosen windows expand() fills each, and homes_of() mirrors units_of(), which has every unit of a part.
+/// In a map of chosen windows expand() fills each, and blocks_of() mirrors units_of(), which has every unit of a part.
 TEST(SpanMap, ChosenWindowsAreMadeOfTheirRows) {
   EXPECT_TRUE(rc::check([] {
     const std::vector<RowRange> stretches = random_stretches();
@@ -72,16 +72,16 @@ TEST(SpanMap, ChosenWindowsAreMadeOfTheirRows) {
     const std::uint64_t block_rows = *rc::gen::inRange(1, 70);
     for (const RowRange rows : stretches) files.push_back({rows.count, block_rows});
     const auto blocks = std::make_shared<const BlockTable>(files);
-    const SpanMap map({.home_samples = *rc::gen::inRange<std::uint64_t>(1, 9),
+    const SpanMap map({.block_samples = *rc::gen::inRange<std::uint64_t>(1, 9),
                        .rows = blocks,
                        .chosen = std::make_shared<const RowSet>(all.begins.size(), some),
                        .row_weight = 1,
                        .spans = Spans::windows(stretches, stride, length)});
-    const BlockTable& homes = *map.shuffle_blocks();
-    RC_ASSERT(homes.num_rows() == some.size());
-    std::set<std::pair<std::uint32_t, std::uint32_t>> by_home, by_unit;
+    const BlockTable& blocks = *map.shuffle_blocks();
+    RC_ASSERT(blocks.num_rows() == some.size());
+    std::set<std::pair<std::uint32_t, std::uint32_t>> by_block, by_unit;
     for (std::uint64_t i = 0; i < some.size(); ++i) {
-      const BlockTable::RowPlace at = homes.find(i);
+      const BlockTable::RowPlace at = blocks.find(i);
       const SampleRef sample{static_cast<std::uint32_t>(at.block), at.row_in_block};
       RC_ASSERT(map.rows_of(sample) == (RowRange{all.begins[some[i]], length}));
       std::vector<Part> parts;
@@ -100,32 +100,32 @@ TEST(SpanMap, ChosenWindowsAreMadeOfTheirRows) {
       RC_ASSERT(place == length);
     }
     std::vector<std::uint32_t> named;
-    for (std::uint32_t home = 0; home < homes.num_blocks(); ++home) {
-      named.clear(), map.units_of(home, {}, named);
-      for (const std::uint32_t unit : named) RC_ASSERT(by_home.emplace(home, unit).second);
+    for (std::uint32_t block = 0; block < blocks.num_blocks(); ++block) {
+      named.clear(), map.units_of(block, {}, named);
+      for (const std::uint32_t unit : named) RC_ASSERT(by_block.emplace(block, unit).second);
     }
     for (std::uint32_t unit = 0; unit < map.num_units(); ++unit) {
-      named.clear(), map.homes_of(unit, named);
-      for (const std::uint32_t home : named) RC_ASSERT(by_unit.emplace(home, unit).second);
+      named.clear(), map.blocks_of(unit, named);
+      for (const std::uint32_t block : named) RC_ASSERT(by_unit.emplace(block, unit).second);
     }
-    RC_ASSERT(by_home == by_unit);
+    RC_ASSERT(by_block == by_unit);
   }));
 }
 
-/// The units that homes name, and the homes that units name, as pairs.
+/// The units that shuffle blocks name, and the shuffle blocks that units name, as pairs.
 std::pair<std::set<std::pair<std::uint32_t, std::uint32_t>>, std::set<std::pair<std::uint32_t, std::uint32_t>>>
 mirrored(const SpanMap& map) {
-  std::set<std::pair<std::uint32_t, std::uint32_t>> by_home, by_unit;
+  std::set<std::pair<std::uint32_t, std::uint32_t>> by_block, by_unit;
   std::vector<std::uint32_t> named;
-  for (std::uint32_t home = 0; home < map.shuffle_blocks()->num_blocks(); ++home) {
-    named.clear(), map.units_of(home, {}, named);
-    for (const std::uint32_t unit : named) RC_ASSERT(by_home.emplace(home, unit).second);
+  for (std::uint32_t block = 0; block < map.shuffle_blocks()->num_blocks(); ++block) {
+    named.clear(), map.units_of(block, {}, named);
+    for (const std::uint32_t unit : named) RC_ASSERT(by_block.emplace(block, unit).second);
   }
   for (std::uint32_t unit = 0; unit < map.num_units(); ++unit) {
-    named.clear(), map.homes_of(unit, named);
-    for (const std::uint32_t home : named) RC_ASSERT(by_unit.emplace(home, unit).second);
+    named.clear(), map.blocks_of(unit, named);
+    for (const std::uint32_t block : named) RC_ASSERT(by_unit.emplace(block, unit).second);
   }
-  return {by_home, by_unit};
+  return {by_block, by_unit};
 }
 
 /// Runs of rows in files, some of which are no samples, with a table beside them that has a row a sample, or a row a
@@ -159,7 +159,7 @@ TEST(SpanMap, ListedSpansHaveTheirRowsTheirFileAndTheirTarget) {
     const auto blocks = std::make_shared<const BlockTable>(files);
     const std::vector<BlockTable::FileBlocks> beside{{by_row ? row : named.size(), 1 + block_rows / 2}};
     const auto side = std::make_shared<const BlockTable>(beside);
-    const SpanMap map({.home_samples = *rc::gen::inRange<std::uint64_t>(1, 9),
+    const SpanMap map({.block_samples = *rc::gen::inRange<std::uint64_t>(1, 9),
                        .rows = blocks,
                        .side = side,
                        .sided = std::make_shared<const RowSet>(starts.size() - 1, named),
@@ -170,11 +170,11 @@ TEST(SpanMap, ListedSpansHaveTheirRowsTheirFileAndTheirTarget) {
                        .row_weight = 1,
                        .side_weight = 1,
                        .spans = Spans::between(starts)});
-    const BlockTable& homes = *map.shuffle_blocks();
-    RC_ASSERT(homes.num_rows() == chosen.size());
+    const BlockTable& blocks = *map.shuffle_blocks();
+    RC_ASSERT(blocks.num_rows() == chosen.size());
     for (std::uint64_t i = 0; i < chosen.size(); ++i) {
       const std::uint64_t run = chosen[i];
-      const BlockTable::RowPlace at = homes.find(i);
+      const BlockTable::RowPlace at = blocks.find(i);
       const SampleRef sample{static_cast<std::uint32_t>(at.block), at.row_in_block};
       const std::optional<SampleMap::FileRow> origin = map.file_row_of(sample);
       RC_ASSERT(origin->file == file_of[run]);
@@ -201,8 +201,8 @@ TEST(SpanMap, ListedSpansHaveTheirRowsTheirFileAndTheirTarget) {
       map.lengths({&sample, 1}, 0, lengths);
       RC_ASSERT(lengths == std::vector{place});
     }
-    const auto [by_home, by_unit] = mirrored(map);
-    RC_ASSERT(by_home == by_unit);
+    const auto [by_block, by_unit] = mirrored(map);
+    RC_ASSERT(by_block == by_unit);
   }));
 }
 

@@ -33,7 +33,7 @@ std::uint64_t VisitStarts::memory_bytes() const {
   return options_.shapes.capacity() * sizeof(Axes) + ends_.capacity() * sizeof(ends_[0]);
 }
 
-std::vector<std::uint64_t> VisitStarts::home_ends() const {
+std::vector<std::uint64_t> VisitStarts::block_ends() const {
   std::vector<std::uint64_t> ends(visits_);
   for (std::uint64_t j = 0; j < visits_; ++j) ends[j] = part_of(j + 1, options_.samples, visits_);
   return ends;

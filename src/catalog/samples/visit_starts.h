@@ -27,7 +27,7 @@ class VisitStarts : public BoxStarts {
   [[nodiscard]] std::uint64_t num_samples() const final { return options_.samples; }
   [[nodiscard]] std::vector<std::uint64_t> volume_ends() const final { return {}; }
   /// Return the ends of visits: none has more samples than boxes.
-  [[nodiscard]] std::vector<std::uint64_t> home_ends() const final;
+  [[nodiscard]] std::vector<std::uint64_t> block_ends() const final;
   [[nodiscard]] std::uint64_t box_of(std::uint64_t sample, EpochSeed draws) const final;
   [[nodiscard]] BoxPlace place_of(std::uint64_t box) const final;
   void meeting(std::uint32_t, const Axes&, const Axes&, const Axes&, std::vector<std::uint64_t>&) const final {}

@@ -11,7 +11,7 @@ namespace headrace {
 
 /// An array's voxels along each axis, counted in voxels of its volume: their size, and where the first one begins.
 struct VoxelScale {
-  std::array<double, kMostAxes> size{}, begin{};
+  std::array<double, kMostVolumeAxes> size{}, begin{};
 
   /// Return where `box` elements of the array begin so that their centre is nearest to that of `volume_box` voxels from
   /// `volume_start` on. Moved by less than a box where no element would lie in the array, which has `extent`.

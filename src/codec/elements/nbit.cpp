@@ -107,10 +107,10 @@ class TypeReader {
   }
 
   std::optional<Extent> read_record(std::uint64_t size, std::uint64_t at, unsigned depth) {
-    struct Place {
+    struct BitRange {
       std::uint64_t begin, end;
     };
-    std::vector<Place> places;
+    std::vector<BitRange> places;
     Extent record{size, 0};
     const std::uint32_t members = next();
     for (std::uint32_t i = 0; i < members; ++i) {
@@ -121,8 +121,8 @@ class TypeReader {
       places.push_back({offset, offset + member->bytes});
       record.bits += member->bits;
     }
-    std::ranges::sort(places, {}, &Place::begin);
-    const auto overlap = [](const Place& a, const Place& b) { return b.begin < a.end; };
+    std::ranges::sort(places, {}, &BitRange::begin);
+    const auto overlap = [](const BitRange& a, const BitRange& b) { return b.begin < a.end; };
     if (places.empty() || std::ranges::adjacent_find(places, overlap) != places.end()) return {};
     return record;
   }

@@ -78,7 +78,7 @@ std::string Dataset::describe() const {
                           files().size() > 1 ? " in the first file" : "");
     if (source->chosen) text += fmt::format("  selected from {} rows\n", impl_->blocks->num_stored_rows());
     if (source->mixture)
-      for (const SourceMixture::Part& part : source->mixture->parts)
+      for (const SourceMixture::MixedFiles& part : source->mixture->parts)
         text += fmt::format("  {:.3g} % of the samples are drawn from {}\n", 100 * part.weight, part.name);
   }
   if (const Program* const program = impl_->source.program())

@@ -13,15 +13,15 @@ std::vector<std::uint64_t> Dataset::lengths() const {
   const auto ragged = std::ranges::find_if(groups, is_ragged);
   if (ragged == groups.end())
     throw refuse("all samples have the same length: no field is ragged", "Dataset::fields() has their shape.");
-  const BlockTable& homes = *mapped->map->shuffle_blocks();
+  const BlockTable& blocks = *mapped->map->shuffle_blocks();
   std::vector<std::uint64_t> lengths;
-  lengths.reserve(homes.num_rows());
+  lengths.reserve(blocks.num_rows());
   std::vector<SampleRef> samples;
-  for (std::uint32_t home = 0; home < homes.num_blocks(); ++home)
-    for (std::uint64_t first = 0; first < homes.block_rows(home); first += kSamplesAtOnce) {
+  for (std::uint32_t block = 0; block < blocks.num_blocks(); ++block)
+    for (std::uint64_t first = 0; first < blocks.block_rows(block); first += kSamplesAtOnce) {
       samples.clear();
-      for (std::uint64_t i = first; i < std::min(first + kSamplesAtOnce, homes.block_rows(home)); ++i)
-        samples.push_back({home, static_cast<std::uint32_t>(i)});
+      for (std::uint64_t i = first; i < std::min(first + kSamplesAtOnce, blocks.block_rows(block)); ++i)
+        samples.push_back({block, static_cast<std::uint32_t>(i)});
       mapped->map->lengths(samples, static_cast<std::size_t>(ragged - groups.begin()), lengths);
     }
   return lengths;

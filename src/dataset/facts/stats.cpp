@@ -73,7 +73,7 @@ class Pass {
 
   Status add_block(BlockServer& server, std::uint64_t block, Moments& to) {
     const BlockTable& table = *data_.blocks;
-    const BlockTable::Place place = table.place(block);
+    const BlockTable::FileRows place = table.place(block);
     const std::uint64_t rows = table.block_rows(block), row_bytes = data_.source.sample_bytes();
     thread_local std::vector<Move> moves;
     moves.clear();

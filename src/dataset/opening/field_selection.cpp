@@ -79,14 +79,14 @@ class FieldPlanner {
   Status add_masks() {
     for (const Masked& field : std::exchange(masked_, {})) {
       const std::string name = field.name + std::string(kValidSuffix);
-      HEADRACE_TRY(check_mask_name(field.home, *field.array));
+      HEADRACE_TRY(check_mask_name(field.block, *field.array));
       if (!names_.contains(name)) {
-        HEADRACE_TRY(add_validity(field.home, *field.array, name));
-      } else if (!is_mask(name, field.home, *field.array)) {
+        HEADRACE_TRY(add_validity(field.block, *field.array, name));
+      } else if (!is_mask(name, field.block, *field.array)) {
         return Error(ErrorCode::kInvalidArgument,
                      fmt::format("the field '{}' is another one, and the mask of '{}' would be called so", name,
                                  field.name))
-            .with_file(field.home.file.path())
+            .with_file(field.block.file.path())
             .with_field(name)
             .with_hint("Give it another name, or open the data with nulls=\"fill\".");
       }
@@ -121,39 +121,39 @@ class FieldPlanner {
     }
     if (!list.ok()) return std::move(list.error().with_field(name));
     HEADRACE_ASSIGN(const FormatReader* const file, lists_.open(*list, 0));
-    const Home home{*file, *list, files + "::", files + "::" + path};
+    const Home block{*file, *list, files + "::", files + "::" + path};
     if (path.empty()) {
       if (file->arrays().size() != 1) return choose_one(*file).with_field(name);
-      return add_array(home, name, file->arrays()[0]);
+      return add_array(block, name, file->arrays()[0]);
     }
-    HEADRACE_ASSIGN(const bool found, add_listed(home, name, path));
-    return found ? Status() : add_linked(home, name, path);
+    HEADRACE_ASSIGN(const bool found, add_listed(block, name, path));
+    return found ? Status() : add_linked(block, name, path);
   }
 
   /// Add an array that is listed by this name, or a member of its records. \return False if there is none.
-  Result<bool> add_listed(const Home& home, const std::string& name, const std::string& path) {
-    if (const ArrayInfo* array = find_array(home.file, path)) {
-      HEADRACE_TRY(add_array(home, name, *array));
+  Result<bool> add_listed(const Home& block, const std::string& name, const std::string& path) {
+    if (const ArrayInfo* array = find_array(block.file, path)) {
+      HEADRACE_TRY(add_array(block, name, *array));
       return true;
     }
     if (path.ends_with(kValidSuffix))
-      if (const ArrayInfo* const array = find_array(home.file, path.substr(0, path.size() - kValidSuffix.size()));
-          array != nullptr && home.file.open_array(path).ok()) {
-        HEADRACE_TRY(add_validity(home, *array, name));
+      if (const ArrayInfo* const array = find_array(block.file, path.substr(0, path.size() - kValidSuffix.size()));
+          array != nullptr && block.file.open_array(path).ok()) {
+        HEADRACE_TRY(add_validity(block, *array, name));
         return true;
       }
     // "array/member" or "array.member": one column of a record array.
     for (std::size_t cut = path.find_first_of("/."); cut != std::string::npos;
          cut = path.find_first_of("/.", cut + 1)) {
-      const ArrayInfo* array = find_array(home.file, path.substr(0, cut));
+      const ArrayInfo* array = find_array(block.file, path.substr(0, cut));
       if (!array || !array->is_record) continue;
       for (std::size_t c = 0; c < array->columns.size(); ++c)
         if (array->columns[c].name == path.substr(cut + 1)) {
-          HEADRACE_TRY(check_readable(home.file, *array));
-          HEADRACE_TRY(add_column(home, *array, c, name));
+          HEADRACE_TRY(check_readable(block.file, *array));
+          HEADRACE_TRY(add_column(block, *array, c, name));
           return true;
         }
-      return no_member(home.file, *array, path.substr(cut + 1));
+      return no_member(block.file, *array, path.substr(cut + 1));
     }
     return false;
   }
@@ -177,53 +177,53 @@ class FieldPlanner {
 
   /// Add an array that has another name: of a link to an array that is listed once, or of the only array of a .npy
   /// file.
-  Status add_linked(const Home& home, const std::string& name, const std::string& path) {
-    auto opened = home.file.open_array(path);
+  Status add_linked(const Home& block, const std::string& name, const std::string& path) {
+    auto opened = block.file.open_array(path);
     if (!opened.ok()) return std::move(opened.error());  // names what there is, nearest first
-    if (const ArrayInfo* array = find_array(home.file, (*opened)->info().path)) {
-      if (path.find('@') == std::string::npos) return add_array(home, name, *array);
+    if (const ArrayInfo* array = find_array(block.file, (*opened)->info().path)) {
+      if (path.find('@') == std::string::npos) return add_array(block, name, *array);
       ArrayInfo sized = *array;  // its level may be another in each file
       sized.path = path;
-      return add_array(home, name, sized);
+      return add_array(block, name, sized);
     }
-    return Error(ErrorCode::kInternal, fmt::format("'{}' opens but is not listed", path)).with_file(home.file.path());
+    return Error(ErrorCode::kInternal, fmt::format("'{}' opens but is not listed", path)).with_file(block.file.path());
   }
 
-  Status add_array(const Home& home, const std::string& name, const ArrayInfo& array) {
-    HEADRACE_TRY(check_readable(home.file, array));
+  Status add_array(const Home& block, const std::string& name, const ArrayInfo& array) {
+    HEADRACE_TRY(check_readable(block.file, array));
     for (const LeftOut& member : array.left_out)
       plan_.left_out.push_back({array.path + "." + member.path, member.reason, member.hint, member.is_unknown});
     for (std::size_t c = 0; c < array.columns.size(); ++c)
-      HEADRACE_TRY(add_column(home, array, c, array.is_record ? name + "." + array.columns[c].name : name));
+      HEADRACE_TRY(add_column(block, array, c, array.is_record ? name + "." + array.columns[c].name : name));
     return {};
   }
 
   /// Add the field that says which rows of a nullable array have a value.
-  Status add_validity(const Home& home, const ArrayInfo& array, const std::string& name) {
-    HEADRACE_TRY(check_readable(home.file, array));
-    HEADRACE_TRY(check_mask_name(home, array));
+  Status add_validity(const Home& block, const ArrayInfo& array, const std::string& name) {
+    HEADRACE_TRY(check_readable(block.file, array));
+    HEADRACE_TRY(check_mask_name(block, array));
     HEADRACE_ASSIGN(const std::shared_ptr<ArrayReader> validity,
-                    home.file.open_array(array.path + std::string(kValidSuffix)));
-    Home here{home.file, home.list, home.prefix, home.written.empty() ? "" : home.prefix + validity->info().path};
+                    block.file.open_array(array.path + std::string(kValidSuffix)));
+    Home here{block.file, block.list, block.prefix, block.written.empty() ? "" : block.prefix + validity->info().path};
     return add_column(here, validity->info(), 0, name);
   }
 
   /// Refuse an array whose mask has the name of another one: either could be taken for the other.
-  static Status check_mask_name(const Home& home, const ArrayInfo& array) {
-    if (find_array(home.file, array.path + std::string(kValidSuffix)) == nullptr) return {};
+  static Status check_mask_name(const Home& block, const ArrayInfo& array) {
+    if (find_array(block.file, array.path + std::string(kValidSuffix)) == nullptr) return {};
     return Error(ErrorCode::kInvalidArgument, fmt::format("a column is named '{}{}', as the mask of '{}' "
                                                           "would be",
                                                           array.path, kValidSuffix, array.path))
-        .with_file(home.file.path())
+        .with_file(block.file.path())
         .with_field(array.path)
         .with_hint("Open the data with nulls=\"fill\".");
   }
 
   /// True if the field of this name says which rows of the array have a value.
-  [[nodiscard]] bool is_mask(const std::string& name, const Home& home, const ArrayInfo& array) const {
+  [[nodiscard]] bool is_mask(const std::string& name, const Home& block, const ArrayInfo& array) const {
     for (std::size_t c = 0; c < plan_.columns.size(); ++c) {
       const FieldPlan::Array& from = plan_.arrays[plan_.places[c].array];
-      if (plan_.columns[c].name == name) return from.list == home.list && from.path == array.path + ".valid";
+      if (plan_.columns[c].name == name) return from.list == block.list && from.path == array.path + ".valid";
     }
     return false;
   }
@@ -245,26 +245,26 @@ class FieldPlanner {
     return {};
   }
 
-  Status add_column(const Home& home, const ArrayInfo& array, std::size_t column, const std::string& name) {
+  Status add_column(const Home& block, const ArrayInfo& array, std::size_t column, const std::string& name) {
     if (!names_.insert(name).second)
       return Error(ErrorCode::kInvalidArgument, fmt::format("two fields are named '{}'", name))
-          .with_file(home.file.path())
+          .with_file(block.file.path())
           .with_hint("Give every field its own name: fields={\"name\": \"path in the file\"}.");
     const Column& c = array.columns[column];
-    StoredColumn field{name, home.prefix + array.path, c.dtype, {}};
+    StoredColumn field{name, block.prefix + array.path, c.dtype, {}};
     if (array.is_record)
       field.path += "/" + c.name;
-    else if (!home.written.empty())
-      field.path = home.written;
+    else if (!block.written.empty())
+      field.path = block.written;
     field.shape.assign(array.shape.begin() + 1, array.shape.end());
     field.shape.insert(field.shape.end(), c.inner_shape.begin(), c.inner_shape.end());
     plan_.columns.push_back(std::move(field));
-    const FieldPlan::Array wanted{home.list, array.path, broadcast_, 1, nulls_ != Nulls::kError, !array.list.empty()};
+    const FieldPlan::Array wanted{block.list, array.path, broadcast_, 1, nulls_ != Nulls::kError, !array.list.empty()};
     auto known = std::ranges::find(plan_.arrays, wanted);
     if (known == plan_.arrays.end()) known = plan_.arrays.insert(known, wanted);
     plan_.places.push_back(
         {static_cast<std::uint32_t>(known - plan_.arrays.begin()), static_cast<std::uint32_t>(column)});
-    if (array.nullable && nulls_ == Nulls::kMask) masked_.push_back({home, &array, name});
+    if (array.nullable && nulls_ == Nulls::kMask) masked_.push_back({block, &array, name});
     return {};
   }
 
@@ -275,7 +275,7 @@ class FieldPlanner {
   bool broadcast_ = false;
   const Nulls nulls_;
   struct Masked {
-    Home home;
+    Home block;
     const ArrayInfo* array;
     std::string name;
   };

@@ -25,9 +25,9 @@ struct FieldPlan {
     bool is_list = false;    ///< Its rows are the values of lists: ArrayInfo::list.
     friend bool operator==(const Array&, const Array&) = default;
   };
-  std::vector<Source::Place> places;  ///< One for each column.
-  std::vector<LeftOut> left_out;      ///< Where no fields were chosen, and of records that were chosen whole.
-  std::vector<Array> arrays;          ///< Arrays to open, in the order Place::array counts.
+  std::vector<Source::ColumnPlace> places;  ///< One for each column.
+  std::vector<LeftOut> left_out;            ///< Where no fields were chosen, and of records that were chosen whole.
+  std::vector<Array> arrays;                ///< Arrays to open, in the order ColumnPlace::array counts.
 };
 
 /// Return whether fields of a plan are lists: each row of the file is a sample then.

@@ -95,7 +95,7 @@ std::string way_out(const DType& here, const DType& there) {
 Status check_fields(const SourceFile& file, const FieldPlan& plan, const FileLists& lists, std::size_t i) {
   for (std::size_t f = 0; f < plan.columns.size(); ++f) {
     const StoredColumn& field = plan.columns[f];
-    const Source::Place place = plan.places[f];
+    const Source::ColumnPlace place = plan.places[f];
     const ArrayInfo& info = file.arrays[place.array]->info();
     const bool has_column = place.column < info.columns.size();
     std::vector<std::uint64_t> shape(info.shape.begin() + 1, info.shape.end());

@@ -136,7 +136,7 @@ Status merge_axes(SourceFile& file, const FieldPlan& plan) {
 
 std::vector<std::uint32_t> broadcast_axes(const FieldPlan& plan) {
   std::vector<std::uint32_t> axes;
-  for (const Source::Place place : plan.places) {
+  for (const Source::ColumnPlace place : plan.places) {
     const FieldPlan::Array& array = plan.arrays[place.array];
     axes.push_back(array.broadcast ? array.axes : 0);
   }

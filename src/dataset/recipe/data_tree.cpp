@@ -84,7 +84,7 @@ std::string counted(std::uint64_t number, std::string_view noun) {
   return fmt::format("{} {}{}{}", group_digits(number), noun, hisses && number != 1 ? "e" : "", plural(number));
 }
 
-Dataset rows_of(const Opened& opened) {
+Dataset dataset_of(const Opened& opened) {
   if (const auto* const tokens = std::get_if<Tokens>(&opened)) return tokens->rows();
   return std::get<Dataset>(opened);
 }
@@ -121,7 +121,7 @@ std::vector<std::string> files_of(const DataNode& node) {
   if (const Member* const own = source.verb->spec->find("files"))
     add(*static_cast<const std::vector<std::string>*>(own->in(const_cast<void*>(source.options.get()))));
   if (const auto* const mix = options_of<MixNode>(source))
-    for (const MixNode::Part& part : mix->parts) add(files_of(*part.data));
+    for (const MixNode::MixedData& part : mix->parts) add(files_of(*part.data));
   return files;
 }
 
@@ -192,7 +192,7 @@ void ValueCodec<DataTree>::unpack(PackedReader& in, const Bounds&, DataTree& to)
 }
 
 Dataset resolve(const DataNode& node, const Opening& opening) {
-  return rows_of(open_tree(node, opening));
+  return dataset_of(open_tree(node, opening));
 }
 
 DataTree tree_of(std::vector<std::string> paths, OpenOptions options) {

@@ -25,7 +25,7 @@ namespace headrace {
 /// What verbs are applied to, and make. Tokens are a data set wherever one is expected.
 using Opened = std::variant<std::monostate, Dataset, Volumes, Tokens>;
 /// Return the data set.
-Dataset rows_of(const Opened& opened);
+Dataset dataset_of(const Opened& opened);
 
 /// What opening takes besides the tree. It may be empty.
 struct Opening {

@@ -93,15 +93,15 @@ const Spec& spec_of(const MapNode*);
 
 /// mix().
 struct MixNode {
-  struct Part {
+  struct MixedData {
     std::string name;
     DataTree data;
     double weight = 0;  ///< 0: as many as it has rows.
   };
-  std::vector<Part> parts;
+  std::vector<MixedData> parts;
   MixOptions options;
 };
-const Spec& spec_of(const MixNode::Part*);
+const Spec& spec_of(const MixNode::MixedData*);
 const Spec& spec_of(const MixNode*);
 
 /// spans() of data sets, where nothing in open()'s options says the same.

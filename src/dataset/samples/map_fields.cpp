@@ -87,7 +87,7 @@ std::shared_ptr<Source> with_columns(const Source& source, const std::vector<std
   std::vector<StoredColumn> kept;
   std::vector<std::size_t> arrays;
   for (const std::size_t column : columns) {
-    const Source::Place place = source.places[column];
+    const Source::ColumnPlace place = source.places[column];
     auto known = std::ranges::find(arrays, place.array);
     if (known == arrays.end()) known = arrays.insert(known, place.array);
     kept.push_back((*source.columns)[column]);

@@ -16,7 +16,8 @@
 namespace headrace {
 namespace {
 
-constexpr std::uint64_t kLeastSpanHomes = 64;  // fewer would not mix, and blocks of so little data are soon all decoded
+constexpr std::uint64_t kLeastSpanBlocks =
+    64;  // fewer would not mix, and blocks of so little data are soon all decoded
 
 /// A table beside the rows.
 struct Targets {
@@ -65,9 +66,9 @@ class SpanMaker final : public SampleMaker {
                                                    std::shared_ptr<const RowSet> chosen) const override {
     BlockLayout layout = plan_layout(*source, 0);
     const std::uint64_t rows = layout.table->num_rows(), samples = list_.starts->size() - 1;
-    const std::uint64_t home_rows = layout.most_stored_rows() * home_units(*source, layout);
-    const std::uint64_t usual = home_rows * samples / std::max<std::uint64_t>(rows, 1);
-    SpanMap::Options options{.home_samples = std::max<std::uint64_t>(std::min(usual, samples / kLeastSpanHomes), 1),
+    const std::uint64_t block_rows = layout.most_stored_rows() * block_units(*source, layout);
+    const std::uint64_t usual = block_rows * samples / std::max<std::uint64_t>(rows, 1);
+    SpanMap::Options options{.block_samples = std::max<std::uint64_t>(std::min(usual, samples / kLeastSpanBlocks), 1),
                              .rows = layout.table,
                              .sided = list_.named,
                              .side_by_row = targets_.by_row,
@@ -95,13 +96,13 @@ class SpanMaker final : public SampleMaker {
   }
 
  private:
-  /// A home's first and last unit are its neighbours' too, and are decoded for each: of so many units, one more. Where
-  /// nothing is decoded, more and smaller homes mix better in the same memory.
-  [[nodiscard]] std::uint64_t home_units(const Source& source, const BlockLayout& layout) const {
-    constexpr std::uint64_t kSpanHomeBytes = 4 << 20, kLeast = 4, kMost = 16;
+  /// A shuffle block's first and last unit are its neighbours' too, and are decoded for each: of so many units, one
+  /// more. Where nothing is decoded, more and smaller shuffle blocks mix better in the same memory.
+  [[nodiscard]] std::uint64_t block_units(const Source& source, const BlockLayout& layout) const {
+    constexpr std::uint64_t kSpanBlockBytes = 4 << 20, kLeast = 4, kMost = 16;
     if (list_.is_array_each || !is_decoded(source)) return 1;  // an array is one sample's
     const std::uint64_t unit_bytes = layout.most_stored_rows() * source.row_bytes();
-    return std::clamp(kSpanHomeBytes / std::max<std::uint64_t>(unit_bytes, 1), kLeast, kMost);
+    return std::clamp(kSpanBlockBytes / std::max<std::uint64_t>(unit_bytes, 1), kLeast, kMost);
   }
   /// First row of each file; none where it has a file's arrays for each sample.
   [[nodiscard]] std::vector<std::uint64_t> file_rows(const Source& source) const {

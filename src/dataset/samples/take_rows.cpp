@@ -70,7 +70,7 @@ class Reading {
     if (!error_ || task < error_->first) error_.emplace(task, error);
   }
   Status read(BlockServer& server, const RequestsByBlock::Block& task) {
-    const BlockTable::Place place = data_.blocks->place(task.block);
+    const BlockTable::FileRows place = data_.blocks->place(task.block);
     const std::span<const Request> mine = plan_.of(task);
     const RowRun run{fields_, 0, static_cast<std::uint32_t>(mine.size()), 0, nullptr, draws_.seed, draws_.epoch};
     for (const RowFailure& f :

@@ -85,7 +85,7 @@ class ListedStarts final : public BoxStarts {
                std::vector<std::uint64_t>& samples) const override {
     for (std::uint64_t i = 0; i < starts_.size(); ++i) {
       bool meets = true;
-      for (std::size_t a = 0; a < kMostAxes; ++a)
+      for (std::size_t a = 0; a < kMostVolumeAxes; ++a)
         meets = meets && starts_[i][a] < end[a] && starts_[i][a] + reach[a] > begin[a];
       if (meets) samples.push_back(i);
     }
@@ -98,9 +98,9 @@ class ListedStarts final : public BoxStarts {
 
 /// A map of boxes of one volume.
 inline std::shared_ptr<const BoxMap> boxes_at(std::vector<CellGrid> grids, const Axes& box, std::vector<Axes> starts,
-                                              std::uint64_t home_samples) {
+                                              std::uint64_t block_samples) {
   return std::make_shared<BoxMap>(
-      BoxMap::Options{{{0, std::move(grids)}}, box, std::make_shared<ListedStarts>(std::move(starts)), home_samples});
+      BoxMap::Options{{{0, std::move(grids)}}, box, std::make_shared<ListedStarts>(std::move(starts)), block_samples});
 }
 
 inline SourceGroup volume_of(std::uint32_t number, const CellGrid& grid) {
@@ -142,13 +142,13 @@ struct Events {
   std::shared_ptr<FakeFaults> faults = std::make_shared<FakeFaults>();
   std::optional<Dataset> data;
 
-  explicit Events(const std::vector<std::uint64_t>& lengths, std::uint64_t home_samples = 8) {
+  explicit Events(const std::vector<std::uint64_t>& lengths, std::uint64_t block_samples = 8) {
     for (const std::uint64_t n : lengths) starts.push_back(starts.back() + n);
     const std::uint64_t rows = std::max<std::uint64_t>(starts.back(), 1), third = rows / 3;
     std::vector<SourceGroup> groups;
     groups.push_back(renamed(table_of({third + 1, 1, rows - third}, {{3, 32}, {1, 64}}, faults), "pulse"));
     groups.push_back(renamed(table_of({lengths.size()}, {{2, 16}}), "label"));
-    auto map = std::make_shared<SpanMap>(SpanMap::Options{.home_samples = home_samples,
+    auto map = std::make_shared<SpanMap>(SpanMap::Options{.block_samples = block_samples,
                                                           .rows = groups[0].layout.table,
                                                           .side = groups[1].layout.table,
                                                           .row_weight = row_weight(2),

@@ -35,13 +35,13 @@ Error no_such_field(const Dataset::Impl& impl, const Source& old, const std::str
 /// The table beside the samples' rows alone, with a row for each chosen sample.
 std::shared_ptr<const Source> side_alone(const MappedSource& mapped, const std::vector<std::size_t>& columns) {
   const std::shared_ptr<Source> made = with_columns(*mapped.groups[1].source, columns);
-  const BlockTable& homes = *mapped.map->shuffle_blocks();
+  const BlockTable& blocks = *mapped.map->shuffle_blocks();
   std::uint64_t all = 0;
   for (const SourceFile& file : made->files) all += file.rows;
-  if (homes.num_rows() == all) return made;
-  std::vector<std::uint64_t> rows(homes.num_rows());
+  if (blocks.num_rows() == all) return made;
+  std::vector<std::uint64_t> rows(blocks.num_rows());
   for (std::uint64_t i = 0; i < rows.size(); ++i)
-    rows[i] = mapped.maker->side_row(homes.is_chosen() ? (*homes.chosen())[i] : i);
+    rows[i] = mapped.maker->side_row(blocks.is_chosen() ? (*blocks.chosen())[i] : i);
   made->chosen = std::make_shared<const RowSet>(all, rows);
   return made;
 }

@@ -23,7 +23,7 @@ std::string text_of(const StoredColumn& field) {
 }
 
 /// The rows of a part, or those that its samples are made of.
-const Source& rows_of(const MixPart& part) {
+const Source& source_of_part(const MixPart& part) {
   const SampleSource& source = impl_of(part.data)->source;
   return source.rows() ? *source.rows() : *source.mapped()->groups[0].source;
 }
@@ -55,7 +55,7 @@ std::shared_ptr<const SampleMaker> maker_of(const std::vector<MixPart>& parts) {
 
 /// Array of `part` that is the first part's array a, for each a.
 std::vector<std::size_t> matching_arrays(const MixPart& first, const MixPart& part) {
-  const Source &a = rows_of(first), &b = rows_of(part);
+  const Source &a = source_of_part(first), &b = source_of_part(part);
   const std::vector<StoredColumn>&fields = *a.columns, &others = *b.columns;
   if (fields.size() != others.size())
     throw refuse(fmt::format("{} has {} fields, {} has {}", first.name, fields.size(), part.name, others.size()),
@@ -71,7 +71,7 @@ std::vector<std::size_t> matching_arrays(const MixPart& first, const MixPart& pa
                                          first.name, text_of(others[f]), part.name),
                              "A batch holds rows of all parts: their types and shapes must agree.")
                           .with_field(fields[f].name));
-    const Source::Place here = a.places[f], there = b.places[f];
+    const Source::ColumnPlace here = a.places[f], there = b.places[f];
     std::size_t& array = arrays[here.array];
     if (here.column != there.column || (array != b.num_arrays() && array != there.array))
       throw std::move(refuse(fmt::format("'{}' is a member of a compound array in one of {} and {} only, or of another",
@@ -144,7 +144,7 @@ Dataset mix(const std::vector<MixPart>& parts, const MixOptions& options) {
   const std::shared_ptr<const SampleMaker> maker = maker_of(parts);
   for (const MixPart& p : parts) any_chosen = any_chosen || impl_of(p.data)->blocks->is_chosen();
   for (std::size_t i = 0; i < parts.size(); ++i) {
-    const Source& part = rows_of(parts[i]);
+    const Source& part = source_of_part(parts[i]);
     if (part.finisher || impl_of(parts[i].data)->source.program())
       throw refuse(fmt::format("the samples of {} are transformed", parts[i].name), "Mix first, then transform.");
     if (impl_of(parts[i].data)->source.mixture())
@@ -157,7 +157,7 @@ Dataset mix(const std::vector<MixPart>& parts, const MixOptions& options) {
     for (const SourceFile& file : part.files) source->files.push_back(with_arrays(file, arrays));
     stored += impl_of(parts[i].data)->blocks->num_stored_rows();
   }
-  const Source& first = rows_of(parts[0]);
+  const Source& first = source_of_part(parts[0]);
   source->columns = first.columns;
   source->fields = first.fields;
   source->places = first.places;

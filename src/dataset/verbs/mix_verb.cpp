@@ -15,14 +15,14 @@
 namespace headrace {
 namespace {
 
-Status check_part(MixNode::Part& part, const ReadContext&) {
+Status check_part(MixNode::MixedData& part, const ReadContext&) {
   return part.data ? Status() : Status(refuse("data is missing", "Each part of a mixture is a data set."));
 }
 
 }  // namespace
 
-const Spec& spec_of(const MixNode::Part*) {
-  using P = MixNode::Part;
+const Spec& spec_of(const MixNode::MixedData*) {
+  using P = MixNode::MixedData;
   static const Spec spec =
       Spec::of<P>(
           "part", "A data set among others.",
@@ -37,7 +37,7 @@ const Spec& spec_of(const MixNode*) {
   using O = MixOptions;
   static const Spec spec = Spec::of<M>(
       "mix", "Several data sets as one, drawn in given proportions.",
-      {member<&M::parts, ByKey<&M::Part::name>>("mix", "Name of each part, with weight and data.").required(),
+      {member<&M::parts, ByKey<&M::MixedData::name>>("mix", "Name of each part, with weight and data.").required(),
        member_of<&M::options, &O::temperature>("temperature", "Weights are raised to the power of 1/temperature."),
        member_of<&M::options, &O::stop>("stop", "An epoch ends when the first part, or every part, has been used up."),
        member_of<&M::options, &O::num_samples>("num_samples", "Samples of an epoch.").else_("as stop says")});
@@ -49,13 +49,13 @@ const Verb& mix_verb() {
       Verb::Of::kNothing, Verb::Of::kDataset, "",
       [](const MixNode& node, const Opened&, const Opening& opening) -> Opened {
         std::vector<MixPart> parts;
-        for (const MixNode::Part& part : node.parts)
+        for (const MixNode::MixedData& part : node.parts)
           parts.push_back({part.name, resolve(*part.data, opening), part.weight});
         return mix(parts, node.options);
       },
       [](const MixNode& node, const DataNode&) {
         std::string text;
-        for (const MixNode::Part& part : node.parts)
+        for (const MixNode::MixedData& part : node.parts)
           text += fmt::format("{}{} ({})", text.empty() ? "" : ", ", part.name, text_of(*part.data));
         return "mix of " + text;
       });

@@ -164,7 +164,7 @@ const Verb& select_verb() {
   static const Verb verb = Verb::of<SelectNode>(
       Verb::Of::kDataset, Verb::Of::kDataset, "",
       [](const SelectNode& node, const Opened& below, const Opening&) -> Opened {
-        return select_again(rows_of(below), node);
+        return select_again(dataset_of(below), node);
       },
       [](const SelectNode& node, const DataNode& at) { return counted(node.rows->size(), sample_noun(*at.below)); });
   return verb;
@@ -174,7 +174,7 @@ const Verb& split_verb() {
   static const Verb verb = Verb::of<SplitNode>(
       Verb::Of::kDataset, Verb::Of::kDataset, "",
       [](const SplitNode& node, const Opened& below, const Opening&) -> Opened {
-        const Dataset data = rows_of(below);
+        const Dataset data = dataset_of(below);
         return node.rows ? select_again(data, node) : take_part(node, data);
       },
       [](const SplitNode& node, const DataNode& at) {
@@ -187,7 +187,7 @@ const Verb& choose_verb() {
   static const Verb verb = Verb::of<ChooseNode>(
       Verb::Of::kDataset, Verb::Of::kDataset, "",
       [](const ChooseNode& node, const Opened& below, const Opening&) -> Opened {
-        return rows_of(below).choose(node.names);
+        return dataset_of(below).choose(node.names);
       },
       [](const ChooseNode& node, const DataNode&) {
         return fmt::format("field{} {}", plural(node.names.size()), fmt::join(node.names, ", "));
@@ -199,7 +199,7 @@ const Verb& map_verb() {
   static const Verb verb = Verb::of<MapNode>(
       Verb::Of::kDataset, Verb::Of::kDataset, "",
       [](const MapNode& node, const Opened& below, const Opening&) -> Opened {
-        return rows_of(below).map(node.transforms);
+        return dataset_of(below).map(node.transforms);
       },
       [](const MapNode& node, const DataNode&) {
         std::string text;
@@ -213,7 +213,7 @@ const Verb& windows_verb() {
   static const Verb verb = Verb::of<WindowOptions>(
       Verb::Of::kDataset, Verb::Of::kDataset, "window",
       [](const WindowOptions& options, const Opened& below, const Opening&) -> Opened {
-        return windows(rows_of(below), options);
+        return windows(dataset_of(below), options);
       },
       &text_of_windows);
   return verb;

@@ -50,7 +50,7 @@ const Verb& spans_verb() {
         options.offset_list = node.offset_list;
         options.meta_has_last = node.meta_has_last;
         options.file_template = node.file_template;
-        return spans(rows_of(below), options);
+        return spans(dataset_of(below), options);
       },
       [](const SpansNode& node, const DataNode&) {
         return std::string(node.key ? "spans by a key" : node.meta ? "spans by a table" : "spans by offsets");

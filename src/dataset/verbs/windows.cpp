@@ -16,17 +16,15 @@
 namespace headrace {
 namespace {
 
-constexpr std::uint64_t kMostHomes = std::uint64_t{1} << 31;
-
-/// Return the windows that are shuffled together. At either end of a home a unit is shared with a neighbour, and
-/// decoded twice where the order takes them far apart: so a home has four units' bytes. Counted in what is delivered,
-/// so that homes of windows that overlap much are stretches of a unit: many of them are mixed in the memory that one
-/// home of whole units would take. Where nothing is decoded a home is the windows that begin in one unit: more of them
-/// mix better in the same memory.
-std::uint64_t home_samples(const Source& source, const BlockLayout& layout, std::uint64_t stride, std::uint64_t rows) {
-  constexpr std::uint64_t kHomeUnits = 4;
+/// Return the windows that are shuffled together. At either end of a shuffle block a unit is shared with a neighbour,
+/// and decoded twice where the order takes them far apart: so a shuffle block has four units' bytes. Counted in what is
+/// delivered, so that shuffle blocks of windows that overlap much are stretches of a unit: many of them are mixed in
+/// the memory that one shuffle block of whole units would take. Where nothing is decoded a shuffle block is the windows
+/// that begin in one unit: more of them mix better in the same memory.
+std::uint64_t block_samples(const Source& source, const BlockLayout& layout, std::uint64_t stride, std::uint64_t rows) {
+  constexpr std::uint64_t kUnitsOfBlock = 4;
   const std::uint64_t unit_rows = layout.most_stored_rows();
-  if (is_decoded(source)) return kHomeUnits * (unit_rows / std::max(stride, rows) + 1);
+  if (is_decoded(source)) return kUnitsOfBlock * (unit_rows / std::max(stride, rows) + 1);
   return std::max<std::uint64_t>(unit_rows / std::max(stride, rows), 1);
 }
 
@@ -61,13 +59,13 @@ class WindowMaker final : public SampleMaker {
     rows = 0;
     for (const SourceFile& file : source->files) file_ends.push_back(spans.first_beginning_at(rows += file.rows));
     BlockLayout layout = plan_layout(*source, 0);
-    const std::uint64_t together = home_samples(*source, layout, stride_, rows_);
-    auto map =
-        std::make_shared<SpanMap>(SpanMap::Options{.home_samples = std::max(together, spans.size() / kMostHomes + 1),
-                                                   .rows = layout.table,
-                                                   .chosen = std::move(chosen),
-                                                   .row_weight = row_weight(source->columns->size()),
-                                                   .spans = std::move(spans)});
+    const std::uint64_t together = block_samples(*source, layout, stride_, rows_);
+    auto map = std::make_shared<SpanMap>(
+        SpanMap::Options{.block_samples = std::max(together, spans.size() / kMostShuffleBlocks + 1),
+                         .rows = layout.table,
+                         .chosen = std::move(chosen),
+                         .row_weight = row_weight(source->columns->size()),
+                         .spans = std::move(spans)});
     std::vector<SourceGroup> groups;
     const std::size_t num_files = source->files.size();
     groups.push_back({std::move(source), std::move(layout)});

@@ -47,8 +47,8 @@ Status check_elements(const SourceFile& file, const FieldPlan& plan) {
       return refused("volumes of records are not there yet", "Name arrays of numbers.");
     if (plan.columns[c].dtype.kind == DType::Kind::kBytes)
       return refused("volumes of text are not there yet", "Name arrays of numbers.");
-    if (info.shape.size() > kMostAxes)
-      return refused(fmt::format("a volume of {} axes; {} are the most", info.shape.size(), kMostAxes), "");
+    if (info.shape.size() > kMostVolumeAxes)
+      return refused(fmt::format("a volume of {} axes; {} are the most", info.shape.size(), kMostVolumeAxes), "");
     if (info.columns[0].dtype == plan.columns[c].dtype) continue;
     return Error(ErrorCode::kInvalidArgument, fmt::format("the array is {} here, but {} in the first file",
                                                           info.columns[0].dtype.name(), plan.columns[c].dtype.name()))
@@ -243,7 +243,7 @@ const std::vector<std::vector<std::uint64_t>>& Volumes::shapes() const {
 std::vector<FieldStorage> Volumes::storage() const {
   std::vector<FieldStorage> storage;
   const Source& source = *impl_->source;
-  for (const Source::Place place : source.places) {
+  for (const Source::ColumnPlace place : source.places) {
     const ArrayInfo& first = source.files[0].arrays[place.array]->info();
     storage.push_back({first.chunk_shape, first.codec_text(), first.read_path_name(), first.reason, true});
     for (const SourceFile& file : source.files) {

@@ -23,9 +23,10 @@
 namespace headrace {
 namespace {
 
-/// Neighbours of a grid share cells, and decode them once where they are shuffled together; but few homes mix badly.
-constexpr std::uint64_t kHomeBytes = 4 << 20, kLeastHomes = 64;
-constexpr std::uint64_t kMostHomes = std::uint64_t{1} << 31, kHomesOfDrawn = 1 << 22;
+/// Neighbours of a grid share cells, and decode them once where they are shuffled together; but few shuffle blocks mix
+/// badly.
+constexpr std::uint64_t kShuffleBlockBytes = 4 << 20, kLeastShuffleBlocks = 64;
+constexpr std::uint64_t kMostBlocksOfDrawn = 1 << 22;
 constexpr std::uint64_t kMostVisits = 1 << 24;  // 16 bytes each
 constexpr std::uint64_t kMostStarts = std::numeric_limits<std::int64_t>::max();
 
@@ -99,11 +100,11 @@ class PatchMaker final : public SampleMaker {
       sample_bytes += bytes;
     }
     const std::uint64_t samples = map.starts->num_samples();
-    map.home_samples =
-        std::clamp<std::uint64_t>(kHomeBytes / std::max<std::uint64_t>(sample_bytes, 1), 1, samples / kLeastHomes + 1);
-    // Drawn ones have no neighbours; and homes are counted in 32 bits.
-    const std::uint64_t most_homes = options_.samples_per_epoch ? kHomesOfDrawn : kMostHomes;
-    map.home_samples = std::max(map.home_samples, samples / most_homes + 1);
+    map.block_samples = std::clamp<std::uint64_t>(kShuffleBlockBytes / std::max<std::uint64_t>(sample_bytes, 1), 1,
+                                                  samples / kLeastShuffleBlocks + 1);
+    // Drawn ones have no neighbours; and shuffle blocks are counted in 32 bits.
+    const std::uint64_t most_blocks = options_.samples_per_epoch ? kMostBlocksOfDrawn : kMostShuffleBlocks;
+    map.block_samples = std::max(map.block_samples, samples / most_blocks + 1);
     std::vector<std::uint64_t> file_ends = ends_of_files(*map.starts, used, volumes->files.size());
     auto boxes = std::make_shared<const BoxMap>(std::move(map));
     std::string text = identity();

@@ -43,7 +43,7 @@ npy::Literal literal_of(const Json& value) {
 
 }  // namespace
 
-ArrayMetadata::Place ArrayMetadata::place_of(std::vector<std::uint64_t> chunk) const {
+ArrayMetadata::ChunkPlace ArrayMetadata::place_of(std::vector<std::uint64_t> chunk) const {
   if (!shards) return {std::move(chunk), 0};
   std::vector<std::uint64_t> inside(chunk.size());
   for (std::size_t d = 0; d < chunk.size(); ++d) {

@@ -43,11 +43,11 @@ struct ArrayMetadata {
   Json attributes;                           ///< An object; in v2 they lie in a file of their own.
 
   /// Return the file that a chunk lies in, along each axis, and its number in that file's index; 0 without shards.
-  struct Place {
+  struct ChunkPlace {
     std::vector<std::uint64_t> file;
     std::uint64_t in_file = 0;
   };
-  [[nodiscard]] Place place_of(std::vector<std::uint64_t> chunk) const;
+  [[nodiscard]] ChunkPlace place_of(std::vector<std::uint64_t> chunk) const;
   /// Return the chunks that a file holds.
   [[nodiscard]] std::uint64_t chunks_in_file() const;
 };

@@ -130,7 +130,7 @@ Status ZarrArray::locate_file(const std::vector<std::uint64_t>& file, std::uint6
 Result<Piece> ZarrArray::piece_at(std::uint64_t cell) const {
   Piece piece = grid_.piece(cell);
   piece.decoded_bytes = chunk_bytes_;
-  const ArrayMetadata::Place place = metadata_.place_of(grid_.coordinates(cell));
+  const ArrayMetadata::ChunkPlace place = metadata_.place_of(grid_.coordinates(cell));
   const Status status = locate_file(place.file, place.in_file, piece);
   if (status.ok()) return piece;
   if (status.error().code() != ErrorCode::kCorruptData) return placed(Error(status.error()).with_stage("index"), piece);
@@ -205,7 +205,7 @@ Result<DecodedPiece> ZarrArray::decode(const Piece& piece, std::span<const std::
                                        const DecodeScratch& scratch) const {
   if (piece.is_unreadable) {
     Piece again = piece;
-    const ArrayMetadata::Place place = metadata_.place_of(grid_.coordinates(piece.id));
+    const ArrayMetadata::ChunkPlace place = metadata_.place_of(grid_.coordinates(piece.id));
     Status status = locate_file(place.file, place.in_file, again);
     if (status.ok())
       status = Error(ErrorCode::kFileChanged, "the chunk could not be read when it was looked for, and can be now");

@@ -9,7 +9,7 @@ const SampleSource& source_of(const Dataset& dataset) {
   return impl_of(dataset)->source;
 }
 
-const Source& rows_of(const Dataset& dataset, std::string_view what) {
+const Source& row_source_of(const Dataset& dataset, std::string_view what) {
   return impl_of(dataset)->rows_for(what);
 }
 

@@ -296,15 +296,15 @@ Status Engine::load_resident_arrays(const std::function<bool()>& go_on) {
   const Source& source = *source_.rows();
   HEADRACE_TRY(resident_.allocate(source, plan_.layout));
   resident_bytes_ = resident_.charged_bytes();
-  std::vector<ResidentArrays::Part> parts;
+  std::vector<ResidentArrays::ArrayPart> parts;
   for (std::uint32_t f = 0; f < source.files.size(); ++f)
     for (std::uint32_t a = 0; a < source.num_arrays(); ++a)
-      for (const ResidentArrays::Part& part : ResidentArrays::parts_of(source, plan_.layout, f, a))
+      for (const ResidentArrays::ArrayPart& part : ResidentArrays::parts_of(source, plan_.layout, f, a))
         parts.push_back(part);
   std::atomic<std::size_t> next{0};
   std::atomic<bool> given_up{false}, no_memory{false};
   bool cancelled = false;
-  const auto load_one = [&](DecodeThread& decoder, const ResidentArrays::Part& part,
+  const auto load_one = [&](DecodeThread& decoder, const ResidentArrays::ArrayPart& part,
                             const std::function<bool()>& asked) noexcept {
     try {
       try {

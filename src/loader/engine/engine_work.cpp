@@ -77,7 +77,7 @@ void Engine::preload_blocks(DecodeThread& w) {
   const std::atomic<bool>& cancelled = stopped_;
   for (std::uint64_t b; !stopped_ && (b = next_preload_.fetch_add(1)) < blocks.num_blocks();) {
     if (!decoded_cache_->rows->ready(b) && decoded_cache_->fills()) {
-      const BlockTable::Place place = blocks.place(b);
+      const BlockTable::FileRows place = blocks.place(b);
       const BlockTask task{b, place.file, place.rows, true, 0, {.ahead = true}};
       keep_ahead(w.parts ? w.parts->rows() : *w.server, task, cancelled);
     }
@@ -115,7 +115,7 @@ void Engine::serve_block(DecodeThread& w) {
   for (const SlotRun& r : w.claim.runs)
     w.runs.push_back({r.slot->memory->fields.data(), r.begin, r.end, r.slot->content.step.first_position,
                       &w.digests[w.runs.size()], plan_.seed, w.claim.epoch});
-  const BlockTable::Place place = plan_.blocks->place(w.claim.unit);
+  const BlockTable::FileRows place = plan_.blocks->place(w.claim.unit);
   const std::uint64_t next_use =
       schedule_ ? schedule_->next_use(w.claim.unit, w.claim.epoch, w.claim.last) : std::uint64_t{0};
   const auto failures =
@@ -150,7 +150,7 @@ void Engine::serve_block(DecodeThread& w) {
 void Engine::keep_uncached(DecodeThread& w) {
   const std::optional<std::uint32_t> block = uncached_.take();
   if (!block || !may_keep_all_ || decoded_cache_->has(*block)) return;
-  const BlockTable::Place place = plan_.blocks->place(*block);
+  const BlockTable::FileRows place = plan_.blocks->place(*block);
   const std::uint64_t next_use = schedule_ ? schedule_->next_use(*block, w.claim.epoch, true) : 0;
   keep_ahead(*w.server, {*block, place.file, place.rows, true, next_use, {.ahead = true}}, window_.cancel_flag());
 }
@@ -199,7 +199,7 @@ void Engine::serve_damaged(DecodeThread& w, std::span<const SampleRef> samples, 
   const SlotRun& slot = w.claim.runs[0];
   for (const RequestsByBlock::Block& block : wanted.blocks) {
     const std::span<const Request> requests = wanted.of(block);
-    const BlockTable::Place place = plan_.blocks->place(block.block);
+    const BlockTable::FileRows place = plan_.blocks->place(block.block);
     RowDigest digest;
     const RowRun run{slot.slot->memory->fields.data(),
                      0,

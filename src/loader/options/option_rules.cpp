@@ -97,14 +97,8 @@ Status check_options(const LoaderOptions& options) {
   HEADRACE_TRY(check_ranks(options));
   if (const auto* const shuffle = options.order.get<BlockShuffle>()) HEADRACE_TRY(check_shape(shuffle->shape));
   if (const auto* const groups = std::get_if<Groups>(&options.batch)) return check_groups(*groups, options.order);
-  if (const auto* const tokens = std::get_if<ByTokens>(&options.batch)) {
-    if (options.layout == BatchLayout::kPadded)
-      return Error(ErrorCode::kUnsupported,
-                   "layout='padded' with a token budget is not there yet: the budget bounds the "
-                   "rows, not the padding")
-          .with_hint("Leave layout= out, or give batch_size=.");
-    if (!lists_batches(options)) return check_tokens(*tokens);
-  }
+  if (const auto* const tokens = std::get_if<ByTokens>(&options.batch); tokens && !lists_batches(options))
+    return check_tokens(*tokens);
   if (!lists_batches(options)) return check_size(options);
   if (options.batch.index() != 0)
     return refuse("a batch_sampler and batch_size exclude each other: the sampler sets the size of each batch",

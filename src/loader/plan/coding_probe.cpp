@@ -59,7 +59,7 @@ bool try_coding(Workbench& w, CodingTrial& trial, bool timed) {
 }
 
 /// Decode a block, and lay rows from its middle on the bench. \return Nanoseconds; 0 if it cannot be read.
-std::uint64_t decode_block(Workbench& w, BlockServer& server, const BlockTable::Place& place) {
+std::uint64_t decode_block(Workbench& w, BlockServer& server, const BlockTable::FileRows& place) {
   w.block_rows = place.rows.count;
   w.rows = rows_of_look(w.form, w.block_rows);
   const std::uint64_t first = (w.block_rows - w.rows) / 2;
@@ -100,7 +100,7 @@ std::optional<CodingProbe> probe_codings(Dataset::Impl& dataset, MemoryBudget& b
   probe.miss_ns = 1e18;
   for (int look = 0; look < kLooks; ++look) {
     const bool timed = look == kLooks / 2;  // the others are for what the encodings make of them
-    const BlockTable::Place place = blocks.place(blocks.num_blocks() * (2 * look + 1) / (2 * kLooks));
+    const BlockTable::FileRows place = blocks.place(blocks.num_blocks() * (2 * look + 1) / (2 * kLooks));
     for (int i = 0; i < (timed ? kTimes : 1); ++i) {
       const std::uint64_t ns = decode_block(w, server, place);
       if (ns == 0) return {};

@@ -77,11 +77,11 @@ SampleOrigin origin_of(const EnginePlan& plan, SampleRef sample) {
   if (const auto at = plan.map ? plan.map->file_row_of(sample) : std::nullopt) return {at->file, at->row};
   const std::optional<RowRange> rows = plan.map ? plan.map->rows_of(sample) : std::nullopt;
   if (!rows) {
-    const BlockTable::Place place = plan.blocks->place(sample.block);
+    const BlockTable::FileRows place = plan.blocks->place(sample.block);
     return {place.file, place.rows.first + sample.row};
   }
   const BlockTable::RowPlace at = plan.map_rows->find(rows->first);
-  const BlockTable::Place place = plan.map_rows->place(at.block);
+  const BlockTable::FileRows place = plan.map_rows->place(at.block);
   return {place.file, place.rows.first + at.row_in_block};
 }
 

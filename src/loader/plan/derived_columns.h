@@ -24,8 +24,8 @@ struct SampleOrigin {
   std::uint64_t row;
 };
 
-/// \param sample  A stored row of a block; of mapped samples, one of a home. Of those that are no run of rows the
-/// origin is file 0 and the sample's number.
+/// \param sample  A stored row of a block; of mapped samples, one of a shuffle block. Of those that are no run of rows
+/// the origin is file 0 and the sample's number.
 SampleOrigin origin_of(const EnginePlan& plan, SampleRef sample);
 
 /// Return the most bytes that "_rows", "_volume", "_start", "_weight", "_group" and its offsets take in a batch of so

@@ -61,7 +61,7 @@ double EnginePlan::decodes_over_ranks() const {
   for (std::uint32_t r = 0; r < world; ++r) {
     const auto cursor = sampler->cursor({0, 0, global_batch, {r, static_cast<std::uint32_t>(world)}});
     for (std::uint64_t b = 0; b < num_blocks; b += stride) {
-      decodes += cursor->rows_of(static_cast<std::uint32_t>(b)) > 0;
+      decodes += cursor->rows_in(static_cast<std::uint32_t>(b)) > 0;
       ++looks;
     }
   }

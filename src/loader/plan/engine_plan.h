@@ -108,7 +108,7 @@ struct EnginePlan {
   [[nodiscard]] const BlockTable& stored_blocks() const { return map_rows ? *map_rows : *blocks; }
   /// Return true if the samples of each epoch are drawn anew.
   [[nodiscard]] bool draws_samples() const { return boxes && boxes->drawn(); }
-  /// Return the slots over which the samples of a home are spread, where each is a visit, and a tenth more.
+  /// Return the slots over which the samples of a shuffle block are spread, where each is a visit, and a tenth more.
   [[nodiscard]] std::uint64_t visit_slots() const {
     const std::uint64_t mixed = (shape ? shape->mixed_blocks() : 1) * blocks->max_block_rows();
     return mixed * 11 / 10 / std::max<std::uint64_t>(global_batch, 1) + 2;

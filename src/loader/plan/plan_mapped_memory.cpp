@@ -17,9 +17,9 @@
 namespace headrace {
 namespace {
 
-constexpr std::uint64_t kPartBytes = 96;   // of a part in the window: planned, filed under its unit, claimed
-constexpr std::uint64_t kUnitBytes = 208;  // of a unit that a batch waits for, and how far its homes are
-constexpr std::uint64_t kHomeBytes = 8;    // of two epochs
+constexpr std::uint64_t kPartBytes = 96;         // of a part in the window: planned, filed under its unit, claimed
+constexpr std::uint64_t kUnitBytes = 208;        // of a unit that a batch waits for, and how far its shuffle blocks are
+constexpr std::uint64_t kShuffleBlockBytes = 8;  // of two epochs
 /// Batches of drawn samples that wait together share what is decoded for them. Twice as many were a quarter slower
 /// where nothing is decoded: parts of a row come from neighbouring cells, and the row leaves the processor's cache in
 /// between.
@@ -49,10 +49,10 @@ PaddedRows padded_rows(const MappedSource& mapped) {
   const auto groups = map.groups();
   const auto ragged = std::ranges::find(groups, UnitGroup::Rows::kRagged, &UnitGroup::rows) - groups.begin();
   rows.longest = (mapped.sizes.most_bytes - rows.fixed_bytes) / std::max<std::uint64_t>(rows.row_bytes, 1);
-  const BlockTable& homes = *map.shuffle_blocks();
+  const BlockTable& blocks = *map.shuffle_blocks();
   std::vector<SampleRef> samples;
-  for (std::uint64_t i = 0; i < homes.num_rows(); i += homes.num_rows() / kTried + 1) {
-    const BlockTable::RowPlace at = homes.find(i);
+  for (std::uint64_t i = 0; i < blocks.num_rows(); i += blocks.num_rows() / kTried + 1) {
+    const BlockTable::RowPlace at = blocks.find(i);
     samples.push_back({static_cast<std::uint32_t>(at.block), at.row_in_block});
   }
   map.lengths(samples, static_cast<std::size_t>(ragged), rows.tried);
@@ -66,6 +66,12 @@ BatchBytes padded_bytes(const PaddedRows& rows, std::uint64_t samples) {
   const auto bytes = [&](std::uint64_t width) { return samples * (width * rows.row_bytes + rows.fixed_bytes); };
   return {bytes(rows.longest), std::max<std::uint64_t>(bytes(rows.tried[below]), 64),
           samples * (rows.longest + sizeof(std::int64_t))};
+}
+
+/// The most that a budget of tokens lets a padded batch have, which most of them come near to.
+BatchBytes padded_budget_bytes(const PaddedRows& rows, std::uint64_t most_cost, std::uint64_t samples) {
+  const std::uint64_t bytes = std::max<std::uint64_t>(most_cost * rows.row_bytes + samples * rows.fixed_bytes, 64);
+  return {bytes, bytes, most_cost + samples * sizeof(std::int64_t)};
 }
 
 /// Most bytes of a batch: in file order those of the largest stretch, which may hold all long samples. A token budget
@@ -138,13 +144,14 @@ Status plan_mapped_memory(const MappedSource& mapped, const LoaderOptions& optio
   BatchBytes batch{largest_bytes(mapped, plan, rows),
                    std::max<std::uint64_t>(static_cast<std::uint64_t>(mapped.sizes.mean_bytes) * usual_rows, 64), 0};
   const PaddedRows padded = plan.padding ? padded_rows(mapped) : PaddedRows{};
-  if (plan.padding) batch = padded_bytes(padded, rows);
+  if (plan.padding)
+    batch = plan.budget ? padded_budget_bytes(padded, plan.budget->most_cost(), rows) : padded_bytes(padded, rows);
   if (plan.delivers_valid) batch.beside = rows * plan.boxes->box_elements(0) * map.groups().size();
   const std::uint64_t largest = batch.largest, mean = std::min(batch.mean, largest);
   const std::uint64_t parts = usual_rows * map.usual_parts();
   const std::uint64_t order = plan.sampler->memory_bytes(plan.share) + map.shuffle_blocks()->memory_bytes() +
                               map.memory_bytes() + map.num_units() * kUnitBytes +
-                              map.shuffle_blocks()->num_blocks() * kHomeBytes;
+                              map.shuffle_blocks()->num_blocks() * kShuffleBlockBytes;
   const std::uint64_t thread = need.scratch_bytes + need.read_buffer_bytes,
                       bookkeeping = parts * kPartBytes + batch.beside + derived_bytes(plan, rows);
   plan.staging_bytes = staging_bytes(options, std::min(largest, 2 * mean));
@@ -153,7 +160,7 @@ Status plan_mapped_memory(const MappedSource& mapped, const LoaderOptions& optio
     Error error = too_small_a_budget(mapped.groups[0].source->files[0].path, plan.budget_bytes,
                                      {largest + bookkeeping, thread, order, plan.staging_bytes}, least,
                                      plan.budget ? "a smaller budget of tokens" : "a smaller batch_size");
-    if (!plan.padding) return error;
+    if (!plan.padding || plan.budget) return error;
     return Error(error.code(), fmt::format("sample {} has {} rows, and padding fills all {} samples of its batch "
                                            "up to that: {}",
                                            mapped.sizes.largest, group_digits(padded.longest), rows, error.message()))
@@ -171,9 +178,9 @@ Status plan_mapped_memory(const MappedSource& mapped, const LoaderOptions& optio
   }
   plan.wanted_slots = std::min(plan.steps->span_steps() + SlotPool::kHeldSlots + kReadAheadBatches,
                                2 * std::max<std::uint64_t>(plan.num_batches, 1) + SlotPool::kHeldSlots);
-  if (map.home_units() == SampleMap::HomeUnits::kByEpoch)
+  if (map.block_units() == SampleMap::BlockUnits::kByEpoch)
     plan.wanted_slots = std::min(plan.wanted_slots, SlotPool::kHeldSlots + plan.visit_slots());
-  if (map.home_units() == SampleMap::HomeUnits::kUnknown)  // no order brings them nearer to each other
+  if (map.block_units() == SampleMap::BlockUnits::kUnknown)  // no order brings them nearer to each other
     plan.wanted_slots = SlotPool::kHeldSlots + std::max(kDrawnWindowBytes / mean, kReadAheadBatches);
   // The arena takes what is left, but no more than the wanted window can fill; slots are counted by their mean.
   const auto slots_in = [&](std::uint64_t bytes) {

@@ -141,7 +141,7 @@ std::shared_ptr<const Sampler> make_mixed(const SourceMixture& mixture, const Bl
                                           std::uint64_t row_bytes) {
   std::vector<MixturePart> parts;
   for (std::size_t i = 0; i < mixture.parts.size(); ++i) {
-    const SourceMixture::Part& part = mixture.parts[i];
+    const SourceMixture::MixedFiles& part = mixture.parts[i];
     const auto table = std::make_shared<const BlockTable>(blocks.of_files(part.first_file, part.num_files));
     const std::uint64_t seed = RandomKey::of({options.seed, i}).low;
     MixturePart& made = parts.emplace_back();

@@ -42,13 +42,13 @@ Error too_long(const MappedSource& mapped, const ByTokens& choice, const CostSum
 }  // namespace
 
 MapLengths::MapLengths(std::shared_ptr<const SampleMap> map, std::size_t group) : map_(std::move(map)), group_(group) {
-  const BlockTable& homes = *map_->shuffle_blocks();
+  const BlockTable& blocks = *map_->shuffle_blocks();
   std::vector<SampleRef> samples;
   std::vector<std::uint64_t> rows;
-  std::uint64_t hash = homes.num_rows();
-  for (std::uint32_t home = 0; home < homes.num_blocks(); ++home) {
+  std::uint64_t hash = blocks.num_rows();
+  for (std::uint32_t block = 0; block < blocks.num_blocks(); ++block) {
     samples.clear(), rows.clear();
-    for (std::uint32_t i = 0; i < homes.block_rows(home); ++i) samples.push_back({home, i});
+    for (std::uint32_t i = 0; i < blocks.block_rows(block); ++i) samples.push_back({block, i});
     map_->lengths(samples, group_, rows);
     for (const std::uint64_t length : rows) hash = (hash ^ length) * 0x9E3779B97F4A7C15u + (hash >> 29);
   }
@@ -85,10 +85,13 @@ Result<std::shared_ptr<const TokenLengths>> token_lengths_of(const MappedSource*
 
 BudgetOptions budget_options(const LoaderOptions& options, std::uint32_t lanes) {
   const auto& choice = std::get<ByTokens>(options.batch);
+  const bool padded = options.layout == BatchLayout::kPadded;
+  const StepArrangement shuffled = padded ? StepArrangement::kBucket : StepArrangement::kDeal;  // like lengths pad less
   BudgetOptions out{.tokens = choice.tokens,
                     .lanes = lanes,
-                    .arrangement = options.order.is<InOrder>() ? StepArrangement::kInOrder : StepArrangement::kDeal,
+                    .arrangement = options.order.is<InOrder>() ? StepArrangement::kInOrder : shuffled,
                     .lookahead_steps = choice.lookahead,
+                    .padded = padded,
                     .long_alone = choice.too_long == ByTokens::kAlone,
                     .tail = choice.tail};
   if (choice.max_samples != 0) out.most_samples = choice.max_samples;

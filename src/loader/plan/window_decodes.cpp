@@ -53,7 +53,7 @@ double window_decodes(const EnginePlan& plan) {
     const auto finish = [&](std::uint32_t block) {  // false: the order does not say how many rows there will be
       const auto at = open.find(block);
       if (at == open.end()) return true;
-      const std::uint64_t rows = cursor->rows_of(block);
+      const std::uint64_t rows = cursor->rows_in(block);
       if (rows == 0 || at->second.seen < rows) return rows != 0;
       if (!at->second.steps.empty()) {
         blocks += 2;

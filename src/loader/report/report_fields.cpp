@@ -4,15 +4,15 @@ namespace headrace {
 namespace {
 
 /// List a field of a report.
-template <auto Place>
+template <auto Pointer>
 Member field(std::string_view name, std::string_view doc) {
-  return member<Place, Shown>(name, doc);
+  return member<Pointer, Shown>(name, doc);
 }
 
 /// List a field that a program measures.
-template <auto Place>
+template <auto Pointer>
 Member measured(std::string_view name, std::string_view doc) {
-  return field<Place>(name, doc).required();
+  return field<Pointer>(name, doc).required();
 }
 
 }  // namespace

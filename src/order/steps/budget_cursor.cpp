@@ -37,8 +37,8 @@ class BudgetCursor final : public StepCursor {
     if (++step_ == window_.num_steps() && !step.last) enter(position_);
     return step;
   }
-  [[nodiscard]] std::uint64_t rows_of(std::uint32_t block) const override {
-    return counts_ ? window_.rows_of(block, first_lane_, end_lane_) : 0;
+  [[nodiscard]] std::uint64_t rows_in(std::uint32_t block) const override {
+    return counts_ ? window_.rows_in(block, first_lane_, end_lane_) : 0;
   }
 
  private:
@@ -62,7 +62,7 @@ class BudgetCursor final : public StepCursor {
     }
   }
 
-  /// The rank's part of the step's list, which goes lane by lane. \return  Whether rows_of() counts it.
+  /// The rank's part of the step's list, which goes lane by lane. \return  Whether rows_in() counts it.
   bool deal_out(std::vector<SampleRef>& out, std::vector<BlockRows>& counted_elsewhere, Step& step) {
     padding_.clear();
     const std::size_t before = out.size();
@@ -89,7 +89,7 @@ class BudgetCursor final : public StepCursor {
         ++at;
         if (is_mine)
           (padding ? padding_ : out).push_back(sample);
-        else if (passes_others_ && !padding && rows_of(sample.block) > 0)
+        else if (passes_others_ && !padding && rows_in(sample.block) > 0)
           counted_elsewhere.push_back({sample.block, 1});
       });
     }

@@ -40,7 +40,7 @@ CostSummary summarize_costs(const BlockTable& blocks, const LengthIndex& lengths
     costs.resize(samples.size());
     lengths.lengths(samples, costs);
     for (std::size_t i = 0; i < samples.size(); ++i) {
-      const std::uint32_t cost = cost_of(costs[i], options);
+      const std::uint32_t cost = costs[i];
       if (cost > out.most || out.samples + i == 0) out.longest = samples[i];
       out.most = std::max(out.most, cost);
       out.least = std::min(out.least, cost);
@@ -88,8 +88,6 @@ BudgetSteps::BudgetSteps(std::shared_ptr<const Sampler> sampler, std::shared_ptr
                           lanes, window_);
   if (options_.most_samples != BudgetOptions{}.most_samples)
     identity_ += fmt::format(" most {}", options_.most_samples);
-  if (options_.square) identity_ += " square";
-  if (options_.multiple != 1) identity_ += fmt::format(" multiple {}", options_.multiple);
   if (options_.padded) identity_ += " padded";
   if (options_.tail != Tail::kPartial) identity_ += options_.tail == Tail::kDrop ? " drop" : " pad";
   identity_ += fmt::format(" {:08x}", lengths_->digest() >> 32);
@@ -113,13 +111,12 @@ Result<std::unique_ptr<BudgetSteps>> BudgetSteps::make(std::shared_ptr<const Sam
                  fmt::format("Give one from 1 to {}.", StepRules::kMostBudget));
   if (options.lanes == 0 || options.lanes > kMostLanes)
     return wrong(fmt::format("{} lanes", options.lanes), fmt::format("Plan for 1 to {} ranks.", kMostLanes));
-  if (options.multiple == 0 || options.lookahead_steps == 0 || options.most_samples == 0)
-    return wrong("multiple, lookahead and max_samples must be at least 1", "Leave them out.");
+  if (options.lookahead_steps == 0 || options.most_samples == 0)
+    return wrong("lookahead and max_samples must be at least 1", "Leave them out.");
   if (options.padded && options.arrangement == StepArrangement::kDeal)
-    return wrong("steps of mixed lengths cannot be padded",
-                 "Use bucket_by_length, which groups like lengths, or ragged batches.");
+    return Error(ErrorCode::kInternal, "steps that hold all lengths are not for padding");
   if (costs.too_long > 0 && !options.long_alone) {
-    const BlockTable::Place place = blocks.place(costs.longest.block);
+    const BlockTable::FileRows place = blocks.place(costs.longest.block);
     const std::uint64_t row = place.rows.first + blocks.stored_row(costs.longest.block, costs.longest.row);
     return wrong(fmt::format("{} of {} samples cost more than the budget of {} tokens; the costliest is row {} of file "
                              "{}, with {}",

@@ -26,8 +26,6 @@ struct BudgetOptions {
   StepArrangement arrangement = StepArrangement::kDeal;
   std::uint64_t lookahead_steps = 64;              ///< Steps that a window should hold.
   std::uint64_t most_samples = ~std::uint32_t{0};  ///< Samples of a lane in a step.
-  bool square = false;                             ///< A sample costs the square of its length, as attention does.
-  std::uint32_t multiple = 1;                      ///< A sample's cost is rounded up to a multiple of this.
   bool padded = false;         ///< A step costs its samples times the costliest of them. Not for kDeal.
   bool long_alone = false;     ///< Samples beyond the budget are steps of their own, not an error.
   Tail tail = Tail::kPartial;  ///< For the epoch's last samples, fewer than one a lane.

@@ -39,7 +39,7 @@ struct Walked {
   std::vector<Rows> rows;  // padding included
 };
 
-/// Walk from a position to the epoch's end. What rows_of() says of a block is compared with what came.
+/// Walk from a position to the epoch's end. What rows_in() says of a block is compared with what came.
 Walked walk(const Data& data, const StepPlan& plan, std::uint64_t epoch, std::uint64_t position, bool drops = false) {
   Walked out;
   if (plan.ends_at(epoch, position)) return out;
@@ -62,7 +62,7 @@ Walked walk(const Data& data, const StepPlan& plan, std::uint64_t epoch, std::ui
   }
   if (plan.sampler().traits().permutation && all_counted)
     for (const auto& [block, count] : seen) {
-      const std::uint64_t rows = cursor->rows_of(block);
+      const std::uint64_t rows = cursor->rows_in(block);
       RC_ASSERT(rows == 0 || rows == count || (drops && count < rows));
     }
   return out;
@@ -81,7 +81,6 @@ BudgetOptions random_options() {
   o.arrangement = *rc::gen::element(StepArrangement::kInOrder, StepArrangement::kDeal, StepArrangement::kBucket);
   o.lookahead_steps = *rc::gen::inRange<std::uint64_t>(1, 20);
   if (*rc::gen::inRange(0, 3) == 0) o.most_samples = *rc::gen::inRange<std::uint64_t>(1, 20);
-  if (*rc::gen::inRange(0, 3) == 0) o.multiple = 8;
   o.padded = o.arrangement != StepArrangement::kDeal && *rc::gen::arbitrary<bool>();
   o.long_alone = true;
   o.tail = *rc::gen::element(Tail::kPartial, Tail::kDrop, Tail::kPad);
@@ -93,9 +92,7 @@ TEST(BudgetSteps, EverySampleOnceUnderBudgetEqualForAllRanksFromAnywhere) {
     const Data data = Data::random();
     if (data.blocks->num_rows() == 0) return;
     const BudgetOptions options = random_options();
-    const auto cost = [&](std::uint64_t row) -> std::uint64_t {
-      return (data.lengths[row] + options.multiple - 1) / options.multiple * options.multiple;
-    };
+    const auto cost = [&](std::uint64_t row) -> std::uint64_t { return data.lengths[row]; };
     const std::uint64_t epoch = *rc::gen::inRange<std::uint64_t>(0, 3);
     const bool drops = options.tail == Tail::kDrop;
     for (const auto& sampler : samplers(data)) {

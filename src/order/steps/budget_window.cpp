@@ -101,10 +101,10 @@ std::uint64_t BudgetSteps::Window::listed(std::size_t step, std::uint32_t lane) 
   return static_cast<std::uint64_t>(std::ranges::lower_bound(indices, lanes_[lane].entries.size()) - indices.begin());
 }
 
-std::uint64_t BudgetSteps::Window::rows_of(std::uint32_t block, std::uint32_t first, std::uint32_t end) const {
-  if (!plan_.owns_parts_) return cursors_[0]->rows_of(block);
+std::uint64_t BudgetSteps::Window::rows_in(std::uint32_t block, std::uint32_t first, std::uint32_t end) const {
+  if (!plan_.owns_parts_) return cursors_[0]->rows_in(block);
   std::uint64_t rows = 0;
-  for (std::uint32_t u = first; u < end; ++u) rows += cursors_[u]->rows_of(block);
+  for (std::uint32_t u = first; u < end; ++u) rows += cursors_[u]->rows_in(block);
   return rows;
 }
 
@@ -169,7 +169,7 @@ void BudgetSteps::Window::sort(Lane& lane, std::size_t length) {
   lane.entries.resize(lane.samples.size());
   std::uint32_t most = 0;
   for (std::size_t i = 0; i < lane.entries.size(); ++i) {
-    const std::uint32_t cost = cost_of(lane.costs[i], plan_.options_);
+    const std::uint32_t cost = lane.costs[i];
     most = std::max(most, cost);
     lane.entries[i] = std::uint64_t{cost} << 32 | i;
   }

@@ -11,14 +11,6 @@
 
 namespace headrace {
 
-/// Return what a sample costs: at most 2^32 - 1, which no budget holds.
-inline std::uint32_t cost_of(std::uint32_t length, const BudgetOptions& options) {
-  if (options.multiple == 1 && !options.square) return length;
-  std::uint64_t cost = options.square ? std::uint64_t{length} * length : length;
-  cost = (cost + options.multiple - 1) / options.multiple * options.multiple;
-  return static_cast<std::uint32_t>(std::min<std::uint64_t>(cost, ~std::uint32_t{0}));
-}
-
 /// Any stretch of a step's list should hold all costs: the i-th costliest of a lane stands by i·2654435769 mod 2^32.
 /// These are spread evenly, so that a place that is nearly right follows directly.
 class Spread {
@@ -66,7 +58,7 @@ class BudgetSteps::Window {
       visit(lane.samples[at], at >= lane.samples.size() - lane.padding);
     }
   }
-  [[nodiscard]] std::uint64_t rows_of(std::uint32_t block, std::uint32_t first, std::uint32_t end) const;
+  [[nodiscard]] std::uint64_t rows_in(std::uint32_t block, std::uint32_t first, std::uint32_t end) const;
 
  private:
   struct Lane {
@@ -103,11 +95,11 @@ class BudgetSteps::Window {
   std::vector<std::uint32_t> order_;
   bool complete_ = false, listed_ = false;
   Spread spread_;
-  struct Place {
+  struct ListedAt {
     std::size_t first;     // of the index in the list, for lane 0
     std::uint32_t stride;  // from lane to lane
   };
-  std::vector<Place> places_;        // of each index
+  std::vector<ListedAt> places_;     // of each index
   std::vector<std::size_t> begins_;  // indices before each step
   std::vector<SampleRef> list_;
   std::vector<std::uint64_t> other_;

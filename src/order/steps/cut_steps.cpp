@@ -41,7 +41,7 @@ class CutCursor final : public StepCursor {
     return step;
   }
 
-  [[nodiscard]] std::uint64_t rows_of(std::uint32_t block) const override {
+  [[nodiscard]] std::uint64_t rows_in(std::uint32_t block) const override {
     std::vector<PositionRange> ranges;
     cut_->find_block(block, ranges);
     std::uint64_t rows = 0;

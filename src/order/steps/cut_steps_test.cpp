@@ -20,7 +20,7 @@ struct ListedOrder {
   [[nodiscard]] CutSteps steps(RankShare share = {}) const {
     return {make_listed(blocks, listed), make_listed_cuts(blocks, listed), share};
   }
-  [[nodiscard]] Numbers rows_of(const std::vector<SampleRef>& samples) const {
+  [[nodiscard]] Numbers rows_in(const std::vector<SampleRef>& samples) const {
     Numbers out;
     for (const SampleRef s : samples) out.push_back(blocks->first_row(s.block) + s.row);
     return out;
@@ -70,14 +70,14 @@ TEST(CutSteps, RanksGetWholeBatchesInTurnFromAnyBatch) {
         RC_ASSERT(step.real_rows == size);
         RC_ASSERT(counted == (size > 0));
         if (size == 0) {  // the first sample of the step once more
-          RC_ASSERT(order.rows_of(samples) == Numbers{order.rows[at]});
+          RC_ASSERT(order.rows_in(samples) == Numbers{order.rows[at]});
           RC_ASSERT(step.first_position == at);
           RC_ASSERT(order.steps({r, world}).repeats_samples(begin));
           continue;
         }
         RC_ASSERT(samples.size() == size);
         if (size > 0) RC_ASSERT(step.first_position == handed);
-        RC_ASSERT(order.rows_of(samples) == Numbers(order.rows.begin() + static_cast<std::ptrdiff_t>(handed),
+        RC_ASSERT(order.rows_in(samples) == Numbers(order.rows.begin() + static_cast<std::ptrdiff_t>(handed),
                                                     order.rows.begin() + static_cast<std::ptrdiff_t>(handed + size)));
         handed += size;
       }
@@ -103,7 +103,7 @@ TEST(CutSteps, AWalkFromInsideABatchBeginsWithWhatIsLeftOfIt) {
       RC_ASSERT(at != position || steps.end_after(0, at) <= order.rows.size());
       at = walk->next(samples, counted_elsewhere, counted).end;
     }
-    RC_ASSERT(order.rows_of(samples) ==
+    RC_ASSERT(order.rows_in(samples) ==
               Numbers(order.rows.begin() + static_cast<std::ptrdiff_t>(position), order.rows.end()));
   }));
 }

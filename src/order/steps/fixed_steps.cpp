@@ -32,7 +32,7 @@ class FixedCursor final : public StepCursor {
     step.real_rows = std::clamp(count, mine.begin, mine.end) - mine.begin;
     return step;
   }
-  [[nodiscard]] std::uint64_t rows_of(std::uint32_t block) const override { return cursor_->rows_of(block); }
+  [[nodiscard]] std::uint64_t rows_in(std::uint32_t block) const override { return cursor_->rows_in(block); }
 
  private:
   /// The rank's part of a last step that is filled up: its i-th sample, over all ranks, is sample i modulo `count`.

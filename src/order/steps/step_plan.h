@@ -27,12 +27,12 @@ class StepCursor {
  public:
   virtual ~StepCursor() = default;
   /// Append the rank's samples of the next step to `out`. Append to `counted_elsewhere` samples that are not the
-  /// rank's, or were handed out before the walk began, as far as rows_of() counts them. Not to be called after the last
-  /// step. \param counted  Set to whether rows_of() counts the samples appended to `out`.
+  /// rank's, or were handed out before the walk began, as far as rows_in() counts them. Not to be called after the last
+  /// step. \param counted  Set to whether rows_in() counts the samples appended to `out`.
   virtual Step next(std::vector<SampleRef>& out, std::vector<BlockRows>& counted_elsewhere, bool& counted) = 0;
   /// Return how many samples of `block` the walk appends to `out` and `counted_elsewhere` together; 0: unknown. With
   /// the last of them the block is done with.
-  [[nodiscard]] virtual std::uint64_t rows_of(std::uint32_t block) const = 0;
+  [[nodiscard]] virtual std::uint64_t rows_in(std::uint32_t block) const = 0;
 };
 
 /// Immutable. Threads: all members from any thread.

@@ -162,7 +162,7 @@ TEST(AddedWords, TheLeftmostAndThenTheLongestIsFound) {
   vocabulary.added = {{"<a>", 1}, {"<a>b", 2}, {"b<", 3}, {"  ", 4, false, true}};
   const std::string text = "x<a>b<a> b<";
   const auto ids_of = [&](const SpecialWords& wanted) {
-    std::vector<AddedWords::Part> parts;
+    std::vector<AddedWords::TextPart> parts;
     const auto* begin = reinterpret_cast<const std::uint8_t*>(text.data());
     AddedWords::make(vocabulary, wanted).value().find(begin, begin + text.size(), parts);
     std::vector<std::int64_t> ids;

@@ -144,7 +144,7 @@ bool permuting_is_free(CacheAdvice::Kind kept, const EnginePlan& plan, const Shu
 
 Result<Advice> make_advice(const RunConfig& run, const AdviseOptions& options) {
   const Dataset dataset = open_run(run);
-  const Source& source = rows_of(dataset, "advice");
+  const Source& source = row_source_of(dataset, "advice");
   Advice a;
   a.target_per_second = options.target_per_second;
   a.epochs_assumed = options.epochs == 0;

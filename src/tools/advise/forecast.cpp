@@ -53,7 +53,7 @@ Bottleneck largest(const RowTime& t, double decodes, const DataFacts& facts) {
 }  // namespace
 
 DataFacts facts_of(const Dataset& dataset, std::uint64_t epoch_samples) {
-  const Source& source = rows_of(dataset, "a forecast");
+  const Source& source = row_source_of(dataset, "a forecast");
   DataFacts facts;
   facts.rows = dataset.size();
   facts.epoch_samples = epoch_samples;

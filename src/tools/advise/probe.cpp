@@ -90,7 +90,7 @@ class Server {
     }
     return rows - std::min(rows, failed);
   }
-  void load(const ResidentArrays::Part& part, ResidentArrays& to) {
+  void load(const ResidentArrays::ArrayPart& part, ResidentArrays& to) {
     server_.load(part, to, [] { return true; });
   }
   [[nodiscard]] StageTable stages() const { return clock_.totals(); }

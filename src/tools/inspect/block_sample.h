@@ -13,7 +13,7 @@ namespace headrace {
 /// A block, and what of which arrays holds it.
 struct SampledBlock {
   std::uint32_t block = 0;
-  BlockTable::Place place;
+  BlockTable::FileRows place;
   struct ArrayPieces {
     std::uint32_t array;
     std::vector<Piece> pieces;

@@ -83,7 +83,7 @@ struct Target {
 };
 
 /// Where rows of a window go: an array of a target, whose row 0 is row `base` of the window's numbering.
-struct Part {
+struct RunPart {
   Target* target = nullptr;
   std::size_t array = 0;
   std::uint64_t base = 0;
@@ -183,7 +183,7 @@ class Rewriter {
     return {};
   }
 
-  Status write_in_order(const Part& part) {
+  Status write_in_order(const RunPart& part) {
     const RewriteArray& array = part.plan();
     const std::uint64_t step = window_rows(array, std::min(memory_.window_bytes, kWindowBytes));
     // An earlier call may have had another memory, and so other steps.
@@ -213,7 +213,7 @@ class Rewriter {
       bases.push_back(file.first_row);
       bytes += array.decoded_bytes();
     }
-    std::vector<Part> parts;
+    std::vector<RunPart> parts;
     for (Target& target : targets) parts.push_back({&target, index_in(*target.plan), target.plan->first_row});
     // One window for all files of the group, or several for the only one.
     const RewriteArray& first = parts.front().plan();
@@ -224,7 +224,7 @@ class Rewriter {
             : std::max<std::uint64_t>(memory_.window_bytes / first.row_bytes / first.chunk_rows(), 1) *
                   first.chunk_rows();
     const auto open =
-        std::find_if(parts.begin(), parts.end(), [](const Part& p) { return p.rows_done() < p.plan().rows(); });
+        std::find_if(parts.begin(), parts.end(), [](const RunPart& p) { return p.rows_done() < p.plan().rows(); });
     std::uint64_t row = open == parts.end() ? end : open->base + open->rows_done();
     done_bytes_ += (row - from) / step * bytes;
     for (; row < end; row += step) {
@@ -236,14 +236,14 @@ class Rewriter {
 
   /// Collect rows [first, last) of the parts' numbering from all rows of `sources`, and write them.
   /// \param bases  Number of row 0 of each source; a row's place is its number, or what the permutation makes of it.
-  Status write_window(std::span<const Part> parts, std::uint64_t first, std::uint64_t last,
+  Status write_window(std::span<const RunPart> parts, std::uint64_t first, std::uint64_t last,
                       std::span<const RowSource> sources, std::span<const std::uint64_t> bases,
                       const KeyedPermutation* permutation) {
     const RewriteArray& like = parts.front().plan();
     const std::uint64_t row_bytes = like.row_bytes;
     window_.resize((last - first) * row_bytes);
     std::vector<std::unique_ptr<SegmentSums>> sums;
-    for (const Part& part : parts) sums.push_back(std::make_unique<SegmentSums>(part.plan()));
+    for (const RunPart& part : parts) sums.push_back(std::make_unique<SegmentSums>(part.plan()));
     const auto visit = [&](const ScannedPiece& piece) -> Status {
       const RowGeometry geometry = piece.source.reader->geometry(piece.piece.across, 0);
       std::array<std::uint64_t, 512> places;
@@ -276,13 +276,13 @@ class Rewriter {
     return {};
   }
 
-  static std::size_t part_of(std::span<const Part> parts, std::uint64_t place) {
+  static std::size_t part_of(std::span<const RunPart> parts, std::uint64_t place) {
     std::size_t p = 0;
     while (p + 1 < parts.size() && place >= parts[p + 1].base) ++p;
     return p;
   }
 
-  Status write_part(const Part& part, const SegmentSums& sums, std::uint64_t first, std::uint64_t last) {
+  Status write_part(const RunPart& part, const SegmentSums& sums, std::uint64_t first, std::uint64_t last) {
     const std::uint64_t from = std::max(first, part.base + part.rows_done()), end = std::min(last, part.end());
     if (from >= end) return {};
     const std::uint64_t bytes = (end - from) * part.plan().row_bytes;

@@ -11,7 +11,7 @@ namespace headrace {
 namespace {
 
 /// One field of those that are cropped or flipped together.
-struct Part {
+struct CropPart {
   std::vector<std::uint64_t> shape;
   std::vector<std::int64_t> strides;
   std::size_t item;
@@ -19,14 +19,14 @@ struct Part {
 
 class CropKernel final : public Kernel {
  public:
-  CropKernel(std::vector<Part> parts, std::size_t first_axis, std::vector<std::uint64_t> size, bool random,
+  CropKernel(std::vector<CropPart> parts, std::size_t first_axis, std::vector<std::uint64_t> size, bool random,
              std::uint64_t seed)
       : parts_(std::move(parts)),
         first_axis_(first_axis),
         size_(std::move(size)),
         random_(random),
         draws_("Crop", seed) {
-    for (const Part& part : parts_) {
+    for (const CropPart& part : parts_) {
       std::vector<std::uint64_t> extents = part.shape;
       std::copy(size_.begin(), size_.end(), extents.begin() + static_cast<std::ptrdiff_t>(first_axis_));
       copies_.emplace_back(extents, part.strides, part.item);
@@ -49,7 +49,7 @@ class CropKernel final : public Kernel {
   }
 
  private:
-  const std::vector<Part> parts_;
+  const std::vector<CropPart> parts_;
   const std::size_t first_axis_;
   const std::vector<std::uint64_t> size_;
   const bool random_;
@@ -59,9 +59,9 @@ class CropKernel final : public Kernel {
 
 class FlipKernel final : public Kernel {
  public:
-  FlipKernel(const std::vector<Part>& parts, std::size_t axis, double chance, std::uint64_t seed)
+  FlipKernel(const std::vector<CropPart>& parts, std::size_t axis, double chance, std::uint64_t seed)
       : chance_(chance), draws_("Flip", seed) {
-    for (const Part& part : parts) {
+    for (const CropPart& part : parts) {
       std::vector<std::int64_t> turned = part.strides;
       turned[axis] = -turned[axis];
       ways_.push_back({StridedCopy(part.shape, part.strides, part.item), StridedCopy(part.shape, turned, part.item),
@@ -89,8 +89,8 @@ class FlipKernel final : public Kernel {
 };
 
 /// All fields must have one shape, but for what lies before `first_axis` or behind it.
-Result<std::vector<Part>> parts_of(const Transform& transform, std::span<const Field> inputs, std::size_t axes) {
-  std::vector<Part> parts;
+Result<std::vector<CropPart>> parts_of(const Transform& transform, std::span<const Field> inputs, std::size_t axes) {
+  std::vector<CropPart> parts;
   for (const Field& field : inputs) {
     const std::vector<std::uint64_t> shape = field.dims.row_shape();
     if (shape.size() < axes || shape.size() != inputs[0].dims.row_shape().size() || field.row_elements() == 0)
@@ -112,11 +112,11 @@ Result<CompiledTransform> compile_crop(const Transform& transform, std::span<con
   const std::int64_t channels = settings.whole("channels_last", 0, 0, 8);
   HEADRACE_TRY(settings.finish());
   const auto behind = static_cast<std::size_t>(channels);
-  HEADRACE_ASSIGN(std::vector<Part> parts, parts_of(transform, inputs, sizes.size() + behind));
+  HEADRACE_ASSIGN(std::vector<CropPart> parts, parts_of(transform, inputs, sizes.size() + behind));
   const std::size_t rank = parts[0].shape.size(), first = rank - sizes.size() - behind;
   std::vector<std::uint64_t> size;
   for (std::size_t a = 0; a < sizes.size(); ++a) {
-    for (const Part& part : parts)
+    for (const CropPart& part : parts)
       if (static_cast<std::uint64_t>(sizes[a]) > part.shape[first + a] ||
           part.shape[first + a] != parts[0].shape[first + a])
         return transform_error(
@@ -143,7 +143,7 @@ Result<CompiledTransform> compile_flip(const Transform& transform, std::span<con
   const auto seed = static_cast<std::uint64_t>(settings.whole("seed", 0, 0));
   if (!(chance >= 0 && chance <= 1)) settings.refuse(fmt::format("p is {}", chance), "It is a chance: 0 to 1.");
   HEADRACE_TRY(settings.finish());
-  HEADRACE_ASSIGN(const std::vector<Part> parts, parts_of(transform, inputs, 1));
+  HEADRACE_ASSIGN(const std::vector<CropPart> parts, parts_of(transform, inputs, 1));
   const auto rank = static_cast<std::int64_t>(parts[0].shape.size());
   if (axis < -rank || axis >= rank)
     return transform_error(transform, fmt::format("axis is {}, and a sample has {} axes", axis, rank));

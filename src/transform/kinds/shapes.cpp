@@ -42,16 +42,16 @@ Field output_of(const Field& in, Settings& settings, std::vector<std::uint64_t> 
 /// Runs of the axes before one are made of runs of several inputs, or of one input's parts.
 class PartsKernel final : public Kernel {
  public:
-  struct Part {
+  struct JoinedPart {
     std::size_t input, offset_bytes, bytes;
   };
-  PartsKernel(std::size_t runs, std::vector<std::size_t> run_bytes, std::vector<Part> parts)
+  PartsKernel(std::size_t runs, std::vector<std::size_t> run_bytes, std::vector<JoinedPart> parts)
       : runs_(runs), run_bytes_(std::move(run_bytes)), parts_(std::move(parts)) {
-    for (const Part& part : parts_) made_bytes_ += part.bytes;
+    for (const JoinedPart& part : parts_) made_bytes_ += part.bytes;
   }
   Status run(const KernelCall& call) const override {
     std::byte* to = call.out[0];
-    for (const Part& part : parts_) {  // each over all runs: its size is asked for once
+    for (const JoinedPart& part : parts_) {  // each over all runs: its size is asked for once
       const std::byte* const from = call.in[part.input] + part.offset_bytes;
       const std::size_t runs = runs_ * call.rows, apart = run_bytes_[part.input];
       switch (part.bytes) {
@@ -82,7 +82,7 @@ class PartsKernel final : public Kernel {
 
   const std::size_t runs_;
   const std::vector<std::size_t> run_bytes_;  // of each input
-  const std::vector<Part> parts_;
+  const std::vector<JoinedPart> parts_;
   std::size_t made_bytes_ = 0;  // of a run
 };
 
@@ -110,7 +110,7 @@ Result<CompiledTransform> compile_select(const Transform& transform, std::span<c
   (void)settings.text("to", in.name);
   HEADRACE_TRY(settings.finish());
   const std::size_t inner = product(std::span(shape).subspan(axis + 1)) * in.dtype.itemsize;
-  std::vector<PartsKernel::Part> parts;
+  std::vector<PartsKernel::JoinedPart> parts;
   for (const std::int64_t index : indices) {
     const auto extent = static_cast<std::int64_t>(shape[axis]);
     const std::int64_t at = index < 0 ? index + extent : index;
@@ -138,7 +138,7 @@ Result<CompiledTransform> compile_concat(const Transform& transform, std::span<c
   const std::size_t axis = read_axis(settings, shape);
   HEADRACE_TRY(settings.finish());
   std::vector<std::size_t> run_bytes;
-  std::vector<PartsKernel::Part> parts;
+  std::vector<PartsKernel::JoinedPart> parts;
   std::uint64_t together = 0;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     std::vector<std::uint64_t> other = inputs[i].dims.row_shape();

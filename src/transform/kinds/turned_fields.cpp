@@ -9,7 +9,7 @@ namespace headrace {
 namespace {
 
 constexpr std::size_t kDefaultAxes = 3, kLeastAxesOfAll = 2;
-constexpr std::int64_t kMostAxes = 64;
+constexpr std::int64_t kMostNumpyAxes = 64;
 
 std::size_t rank_of(const Field& field) {
   return field.dims.row_shape().size();
@@ -83,7 +83,7 @@ bool turns_fields(std::string_view name) {
 
 Result<TurnSettings> turn_settings(const Transform& transform, Settings& settings) {
   TurnSettings made;
-  made.axes = settings.wholes("axes", std::vector<std::int64_t>{}, -kMostAxes, kMostAxes - 1);
+  made.axes = settings.wholes("axes", std::vector<std::int64_t>{}, -kMostNumpyAxes, kMostNumpyAxes - 1);
   if (transform.name == "Rotate90") made.cube = settings.flag("cube", false);
   made.chance = settings.number("p", transform.name == "Mirror" ? 0.5 : 1.0);
   made.seed = static_cast<std::uint64_t>(settings.whole("seed", 0, 0));

@@ -42,18 +42,18 @@ struct Builder {
 };
 
 // Where in the element the walk is: array dimensions passed on the way down, and the member's path.
-struct Place {
+struct ElementPlace {
   std::string name;
   std::uint64_t offset = 0;
   std::vector<std::uint64_t> dims, strides;
   int depth = 0;
 };
 
-std::string of_member(const Place& at) {
+std::string of_member(const ElementPlace& at) {
   return at.name.empty() ? "" : fmt::format(" (member '{}')", at.name);
 }
 
-void add_leaf(Builder& out, const Place& at, DType::Kind kind, std::uint64_t size) {
+void add_leaf(Builder& out, const ElementPlace& at, DType::Kind kind, std::uint64_t size) {
   if (out.leaves.size() >= kLeafLimit) return out.refused(fmt::format("more than {} members", kLeafLimit));
   if (size == 0 || size > std::numeric_limits<std::uint32_t>::max())
     return out.refused(fmt::format("elements of {} bytes{}", size, of_member(at)));
@@ -67,7 +67,7 @@ struct Run {
 
 // Return where `per_element` values of `width` bytes lie at every entry of the array dimensions; nothing if there are
 // more than `limit` runs of them.
-std::vector<Run> runs_of(const Place& at, std::uint64_t width, std::uint64_t per_element, std::size_t limit) {
+std::vector<Run> runs_of(const ElementPlace& at, std::uint64_t width, std::uint64_t per_element, std::size_t limit) {
   std::uint64_t run = per_element, entry_bytes = per_element * width;
   std::size_t dims = at.dims.size();
   while (dims > 0 && at.strides[dims - 1] == entry_bytes) {  // touching entries: one longer run
@@ -89,14 +89,14 @@ std::vector<Run> runs_of(const Place& at, std::uint64_t width, std::uint64_t per
   return runs;
 }
 
-void add_swaps(Builder& out, const Place& at, std::uint32_t width, std::uint64_t per_element) {
+void add_swaps(Builder& out, const ElementPlace& at, std::uint32_t width, std::uint64_t per_element) {
   if (width == 1) return;
   const std::vector<Run> runs = runs_of(at, width, per_element, kRunLimit - out.swaps.size());
   if (runs.empty()) return out.needs_library("big-endian records repeated too often inside an element");
   for (const Run& run : runs) out.swaps.push_back({run.offset, run.count, width});
 }
 
-void add_text(Builder& out, const Place& at, hid_t type) {
+void add_text(Builder& out, const ElementPlace& at, hid_t type) {
   const std::uint64_t size = H5Tget_size(type);
   add_leaf(out, at, DType::Kind::kBytes, size);
   const H5T_str_t padding = H5Tget_strpad(type);
@@ -107,15 +107,15 @@ void add_text(Builder& out, const Place& at, hid_t type) {
     out.texts.push_back({run.offset, run.count, static_cast<std::uint32_t>(size), padding == H5T_STR_SPACEPAD});
 }
 
-void add_number(Builder& out, const Place& at, DType::Kind kind, hid_t type, std::uint64_t parts = 1) {
+void add_number(Builder& out, const ElementPlace& at, DType::Kind kind, hid_t type, std::uint64_t parts = 1) {
   const std::uint64_t size = H5Tget_size(type);
   add_leaf(out, at, kind, size * parts);
   if (H5Tget_order(type) == H5T_ORDER_BE) add_swaps(out, at, static_cast<std::uint32_t>(size), parts);
 }
 
-void walk(Builder& out, hid_t type, const Place& at);
+void walk(Builder& out, hid_t type, const ElementPlace& at);
 
-void walk_compound(Builder& out, hid_t type, const Place& at) {
+void walk_compound(Builder& out, hid_t type, const ElementPlace& at) {
   if (const Id part = complex_part(type); part.ok()) {
     if (const std::string why = why_convert(part.get()); !why.empty()) out.needs_library(why + of_member(at));
     return add_number(out, at, DType::Kind::kComplex, part.get(), 2);
@@ -130,7 +130,7 @@ void walk_compound(Builder& out, hid_t type, const Place& at) {
     const std::string convert = out.convert;
     const auto index = static_cast<unsigned>(i);
     char* name = H5Tget_member_name(type, index);
-    Place member = at;
+    ElementPlace member = at;
     if (name != nullptr) member.name += (at.name.empty() ? "" : ".") + std::string(name);
     H5free_memory(name);
     member.offset += H5Tget_member_offset(type, index);
@@ -150,13 +150,13 @@ void walk_compound(Builder& out, hid_t type, const Place& at) {
   if (out.refuse.empty() && out.leaves.size() == leaves_before) out.cannot_deliver(std::move(first_reason));
 }
 
-void walk_array(Builder& out, hid_t type, const Place& at) {
+void walk_array(Builder& out, hid_t type, const ElementPlace& at) {
   const Id base(H5Tget_super(type));
   const int rank = H5Tget_array_ndims(type);
   if (!base.ok() || rank < 1 || rank > H5S_MAX_RANK) return out.refused("an array type without dimensions");
   hsize_t dims[H5S_MAX_RANK] = {};
   H5Tget_array_dims2(type, dims);
-  Place inner = at;
+  ElementPlace inner = at;
   inner.depth = at.depth + 1;
   const std::size_t first = inner.strides.size();
   for (int d = 0; d < rank; ++d) inner.dims.push_back(dims[d]);
@@ -170,7 +170,7 @@ void walk_array(Builder& out, hid_t type, const Place& at) {
   walk(out, base.get(), inner);
 }
 
-void walk(Builder& out, hid_t type, const Place& at) {
+void walk(Builder& out, hid_t type, const ElementPlace& at) {
   if (type < 0 || at.depth > kDepthLimit) return out.refused("a datatype nested too deeply or damaged");
   const H5T_class_t kind = H5Tget_class(type);
   if (kind == H5T_COMPOUND) return walk_compound(out, type, at);

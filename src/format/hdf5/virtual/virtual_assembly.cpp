@@ -35,7 +35,7 @@ Status VirtualAssembly::read(const PreparedMapping& m) {
   return {};
 }
 
-Status VirtualAssembly::read_part(const Part& p, Ranks ranks) {
+Status VirtualAssembly::read_part(const MappedPart& p, Ranks ranks) {
   const AxisSelection& rows = p.from.axes[0];
   const std::uint64_t row = p.from.size / rows.size();
   const Ranks local{std::max(ranks.begin, p.from.first_rank) - p.from.first_rank,
@@ -65,7 +65,7 @@ std::uint64_t VirtualAssembly::end_of_batch(const PreparedSource& source, const 
   return row + source.batch_rows;
 }
 
-Status VirtualAssembly::read_piece(const Part& p, const Piece& piece, Ranks at, Ranks local) {
+Status VirtualAssembly::read_piece(const MappedPart& p, const Piece& piece, Ranks at, Ranks local) {
   const AxisSelection& rows = p.from.axes[0];
   at.begin = std::max(at.begin, rows.position_of(piece.rows.first));
   at.end = std::min(at.end, rows.position_of(piece.rows.end()));
@@ -99,7 +99,7 @@ Status VirtualAssembly::read_piece(const Part& p, const Piece& piece, Ranks at, 
   return {};
 }
 
-Status VirtualAssembly::decode_straight(const Part& p, const Piece& piece, std::uint64_t row) {
+Status VirtualAssembly::decode_straight(const MappedPart& p, const Piece& piece, std::uint64_t row) {
   const std::uint64_t bytes = p.m.unit_bytes;
   const std::span<std::byte> to =
       target_.subspan((row - rows_.first) * bytes, static_cast<std::size_t>(piece.rows.count * bytes));
@@ -171,8 +171,8 @@ Result<DecodedPiece> VirtualAssembly::read_and_decode(const PreparedSource& sour
   return decoded;
 }
 
-void VirtualAssembly::copy(const Part& p, const Piece& piece, const DecodedPiece& decoded, const ArrayBase::RowBox& box,
-                           const std::vector<Ranks>& positions, Ranks local) {
+void VirtualAssembly::copy(const MappedPart& p, const Piece& piece, const DecodedPiece& decoded,
+                           const ArrayBase::RowBox& box, const std::vector<Ranks>& positions, Ranks local) {
   const std::size_t last = positions.size() - 1;
   const std::vector<std::uint64_t> steps = steps_of(box.src_shape);
   std::vector<std::uint64_t> at;
@@ -202,7 +202,7 @@ void VirtualAssembly::copy(const Part& p, const Piece& piece, const DecodedPiece
   } while (next());
 }
 
-void VirtualAssembly::copy_run(const Part& p, const std::byte* row, std::uint64_t start, std::uint64_t step_bytes,
+void VirtualAssembly::copy_run(const MappedPart& p, const std::byte* row, std::uint64_t start, std::uint64_t step_bytes,
                                std::uint64_t begin, std::uint64_t end, std::uint64_t base) {
   const AxisSelection& axis = p.from.axes.back();
   const std::uint64_t unit = p.m.unit_bytes;
@@ -216,7 +216,7 @@ void VirtualAssembly::copy_run(const Part& p, const std::byte* row, std::uint64_
   }
 }
 
-VirtualAssembly::Place VirtualAssembly::place(const Part& p, std::uint64_t rank) const {
+VirtualAssembly::TargetRun VirtualAssembly::place(const MappedPart& p, std::uint64_t rank) const {
   const std::vector<AxisSelection>& axes = p.into.axes;
   std::uint64_t offset = 0, step = 1, run = 0;
   for (std::size_t d = axes.size(); d-- > 0;) {

@@ -33,7 +33,7 @@ class VirtualAssembly {
   struct Ranks {
     std::uint64_t begin, end;
   };
-  struct Part {
+  struct MappedPart {
     const PreparedMapping& m;
     const PreparedSource& source;
     const SelectionPart &into, &from;
@@ -43,31 +43,31 @@ class VirtualAssembly {
     Piece piece;
     DecodedPiece decoded;
   };
-  struct Place {
+  struct TargetRun {
     std::uint64_t offset_units, run;
   };
 
   /// Read the ranks of `p.from` that are among `ranks`, some of the source's rows at a time.
-  Status read_part(const Part& p, Ranks ranks);
+  Status read_part(const MappedPart& p, Ranks ranks);
   /// Return where the source's rows end that are read together with the one at `position`.
   static std::uint64_t end_of_batch(const PreparedSource& source, const AxisSelection& rows, std::uint64_t position);
   /// \param at  Positions along the first axis. \param local  Ranks within p.from that are wanted.
-  Status read_piece(const Part& p, const Piece& piece, Ranks at, Ranks local);
+  Status read_piece(const MappedPart& p, const Piece& piece, Ranks at, Ranks local);
   /// Decode a piece whose rows all go to neighbouring rows of the target, without a copy where that can be.
-  Status decode_straight(const Part& p, const Piece& piece, std::uint64_t row);
+  Status decode_straight(const MappedPart& p, const Piece& piece, std::uint64_t row);
   Result<DecodedPiece> decode(const PreparedSource& source, const Piece& piece);
   Result<DecodedPiece> convert(const PreparedSource& source, const Piece& piece, const DecodedPiece& decoded);
   /// \param stored_to, out_to  Where the stored and the decoded bytes may go; empty: scratch.
   Result<DecodedPiece> read_and_decode(const PreparedSource& source, const Piece& piece, std::span<std::byte> stored_to,
                                        std::span<std::byte> out_to);
   /// Copy what lies in a piece to where it belongs, run by run. \param positions  Along each axis of p.from.
-  void copy(const Part& p, const Piece& piece, const DecodedPiece& decoded, const ArrayBase::RowBox& box,
+  void copy(const MappedPart& p, const Piece& piece, const DecodedPiece& decoded, const ArrayBase::RowBox& box,
             const std::vector<Ranks>& positions, Ranks local);
   /// Copy positions [begin, end) along the innermost axis of the source, whose index `start` lies at `row`.
-  void copy_run(const Part& p, const std::byte* row, std::uint64_t start, std::uint64_t step_bytes, std::uint64_t begin,
-                std::uint64_t end, std::uint64_t base);
+  void copy_run(const MappedPart& p, const std::byte* row, std::uint64_t start, std::uint64_t step_bytes,
+                std::uint64_t begin, std::uint64_t end, std::uint64_t base);
   /// Return where the element of a rank within p.into lies in the target, and how many follow it there.
-  [[nodiscard]] Place place(const Part& p, std::uint64_t rank) const;
+  [[nodiscard]] TargetRun place(const MappedPart& p, std::uint64_t rank) const;
 
   const Of array_;
   const RowRange rows_;
