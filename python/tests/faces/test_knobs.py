@@ -15,7 +15,7 @@ from headrace._support.knobs import DATALOADER_KNOBS, LOADER_KNOBS, OPEN_KNOBS
 
 pytestmark = pytest.mark.fast
 
-PAGE = Path(__file__).resolve().parents[2] / "docs/knobs.md"
+PAGE = Path(__file__).resolve().parents[3] / "docs/knobs.md"
 OF_LOADER = [(name, text) for group in LOADER_KNOBS.values() for name, text in group.items()]
 OF_DATALOADER = [(name, text) for group in DATALOADER_KNOBS.values() for name, text in group.items()]
 OF_OPEN = [(name, text) for group in OPEN_KNOBS.values() for name, text in group.items()]

@@ -281,7 +281,7 @@ def test_wrong_words(files: Path) -> None:
 def real_jets(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, np.ndarray, np.ndarray]:
     """The 2,000 jets in four files, their four-vectors (jets, particles, 4), and their masks."""
     named = os.environ.get("HEADRACE_SHARED_DATA")
-    packs = [Path(named)] if named else [parent / "shared" / "data" for parent in Path(__file__).resolve().parents[2:]]
+    packs = [Path(named)] if named else [parent / "shared" / "data" for parent in Path(__file__).resolve().parents[3:]]
     folder = next((pack / "jetclass" for pack in packs if (pack / "jetclass").exists()), None)
     if folder is None:
         pytest.skip("the data pack is not here: jetclass; HEADRACE_SHARED_DATA says where")

@@ -430,7 +430,7 @@ def test_offsets_from_elsewhere(pulses: str, tmp_path: Path) -> None:
 
 def liquido() -> Path:
     named = os.environ.get("HEADRACE_SHARED_DATA")
-    folder = Path(named) if named else Path(__file__).resolve().parents[3] / "shared/data"
+    folder = Path(named) if named else Path(__file__).resolve().parents[5] / "shared/data"
     path = folder / "neutrino/data/tests/liquid-o/liquido_electrons.h5"
     if not path.exists():
         pytest.skip("the data pack is not here: neutrino; HEADRACE_SHARED_DATA says where")

@@ -17,7 +17,7 @@ import pytest
 
 import headrace as hr
 
-REPOSITORY = Path(__file__).resolve().parents[2]
+REPOSITORY = Path(__file__).resolve().parents[3]
 REAL = "neutrino/data/tests/liquid-o/liquido_electrons.h5"
 SAVED, KILLED = 20, 23  # steps
 

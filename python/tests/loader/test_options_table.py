@@ -16,7 +16,7 @@ import pytest
 import headrace as hr
 from headrace import _headrace
 
-DOCS = Path(__file__).resolve().parents[2] / "docs"
+DOCS = Path(__file__).resolve().parents[3] / "docs"
 TABLE = _headrace.loader_options()
 NAMES = [option["name"] for option in TABLE]
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-SCRIPT = Path(__file__).resolve().parents[2] / "bench/shuffle_quality/run.py"
+SCRIPT = Path(__file__).resolve().parents[3] / "bench/shuffle_quality/run.py"
 KEYS = "none,file,sliding,interleave,corgipile_small,headrace_large_fit,headrace_small_fit,headrace_large_default"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 from jet_files import FIELDS
@@ -47,7 +48,7 @@ if __name__ == "__main__":
 @pytest.mark.filterwarnings("ignore")
 def test_two_processes_see_each_sample_once(jets, run_python, tmp_path) -> None:
     names = {
-        "tests": str(__file__).rpartition("/")[0],
+        "tests": str(Path(__file__).resolve().parents[1] / "files"),
         "folder": str(tmp_path),
         "train": jets.glob,
         "val": str(jets.paths[2]),

@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 from cli_program import program
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 REAL_FILE = ROOT.parent / "shared/data/neutrino/data/tests/liquid-o/liquido_electrons.h5"
 
 
