@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import os
 import pickle
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import h5py
 import numpy as np
 import pytest
 from jet_files import write_h5
+from privileges import without_privileges
 
 import headrace as hr
 from headrace import errors
@@ -106,19 +104,6 @@ def test_not_hdf5(tmp_path: Path, content: bytes) -> None:
     assert caught.value.file == str(path)
     assert str(path) in str(caught.value)
     assert ("netCDF" in str(caught.value)) == content.startswith(b"CDF")
-
-
-@contextmanager
-def without_privileges() -> Iterator[None]:
-    """Run the block as a user that may not read everything, if this process is root."""
-    root = os.geteuid() == 0
-    if root:
-        os.seteuid(65534)
-    try:
-        yield
-    finally:
-        if root:
-            os.seteuid(0)
 
 
 def test_permission() -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from test_ome_ngff import Array, numbers, write_image
+from ome_files import Array, numbers, write_image
 from zarr_stores import group2, group3
 
 import headrace as hr

@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from test_ome_axes import axes_of, write_image
-from test_ome_ngff import Array, numbers
+from ome_files import Array, axes_of, numbers, write_level
 from zarr_stores import group2
 
 import headrace as hr
@@ -29,8 +28,8 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def crop(folder: Path, raw_axes: Any, label_axes: Any, raw_size: Sequence[float] = (8, 8, 8)) -> tuple[Array, Array]:
     """Write grey values and a label that lie at one place, and return them."""
     raw, label = numbers((24, 24, 24), 0), numbers((24, 24, 24), 1) % 2
-    write_image(group2(folder / "a.zarr") / "em", raw, raw_axes, raw_size)
-    write_image(folder / "a.zarr" / "mito", label, label_axes, (8, 8, 8))
+    write_level(group2(folder / "a.zarr") / "em", raw, raw_axes, raw_size)
+    write_level(folder / "a.zarr" / "mito", label, label_axes, (8, 8, 8))
     return raw, label
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ import numpy as np
 import pytest
 from jet_files import write_h5
 from lightning_runs import noting_model, package, trainer
+from real_data import needed
 
 import headrace as hr
 from headrace.transforms import _words
@@ -280,11 +280,7 @@ def test_wrong_words(files: Path) -> None:
 @pytest.fixture(scope="module")
 def real_jets(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, np.ndarray, np.ndarray]:
     """The 2,000 jets in four files, their four-vectors (jets, particles, 4), and their masks."""
-    named = os.environ.get("HEADRACE_SHARED_DATA")
-    packs = [Path(named)] if named else [parent / "shared" / "data" for parent in Path(__file__).resolve().parents[3:]]
-    folder = next((pack / "jetclass" for pack in packs if (pack / "jetclass").exists()), None)
-    if folder is None:
-        pytest.skip("the data pack is not here: jetclass; HEADRACE_SHARED_DATA says where")
+    folder = needed("jetclass")
     vectors = np.load(folder / "jc_kin_pf_vectors.npy").transpose(0, 2, 1)
     points = np.load(folder / "jc_kin_pf_points.npy").transpose(0, 2, 1)
     mask = np.load(folder / "jc_kin_pf_mask.npy")[:, 0].astype(bool)

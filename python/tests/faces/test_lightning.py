@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from jet_files import FIELDS
-from lightning_runs import PACKAGES, noting_model, package, trainer
+from lightning_runs import BATCH, PACKAGES, epoch, noting_model, package, trainer, values
 
 import headrace as hr
 
@@ -20,24 +20,12 @@ from headrace.lightning import DataModule  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore", "error::headrace.HeadraceWarning")
 
-BATCH = 50
 ROWS = 633
 
 
 def module(jets: Any, **words: Any) -> DataModule:
     files = {"train_files": jets.glob, "val_files": jets.paths[2], "test_files": jets.paths[1]}
     return DataModule(**{**files, "fields": FIELDS, "batch_size": BATCH, "seed": 3, **words})
-
-
-def epoch(jets: Any, number: int) -> list[int]:
-    """Rows of an epoch in the order of a plain loader."""
-    loader = hr.Loader(jets.open(), BATCH, shuffle=True, seed=3)
-    return [row for step in range(len(loader)) for row in loader.batch(number, step)["y"].tolist()]
-
-
-def values(jets: Any, path: int) -> list[int]:
-    """Labels of one file, which are row numbers of all."""
-    return list(hr.open(jets.paths[path], FIELDS)["y"][:])
 
 
 @pytest.mark.parametrize("name", PACKAGES)

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 from jet_files import FIELDS
-from lightning_runs import package
-from test_lightning import BATCH, epoch, values
+from lightning_runs import BATCH, epoch, package, values
 
 package()
 

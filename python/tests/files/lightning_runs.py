@@ -7,8 +7,12 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from jet_files import FIELDS
+
+import headrace as hr
 
 PACKAGES = ("lightning.pytorch", "pytorch_lightning")
+BATCH = 50
 
 
 def package(name: str = PACKAGES[0]) -> Any:
@@ -59,3 +63,14 @@ def trainer(lightning: Any, **words: Any) -> Any:
     quiet = {"logger": False, "enable_progress_bar": False, "enable_model_summary": False}
     words = {"accelerator": "cpu", "devices": 1, "enable_checkpointing": False, "max_epochs": 1, **words}
     return lightning.Trainer(**quiet, **words)
+
+
+def epoch(jets: Any, number: int) -> list[int]:
+    """Rows of an epoch in the order of a plain loader."""
+    loader = hr.Loader(jets.open(), BATCH, shuffle=True, seed=3)
+    return [row for step in range(len(loader)) for row in loader.batch(number, step)["y"].tolist()]
+
+
+def values(jets: Any, path: int) -> list[int]:
+    """Labels of one file, which are row numbers of all."""
+    return list(hr.open(jets.paths[path], FIELDS)["y"][:])

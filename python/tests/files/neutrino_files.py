@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import os
 import re
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from real_data import folders
 
 import headrace as hr
 
@@ -20,9 +20,7 @@ PACK = "neutrino/data"
 
 def pack(name: str) -> str:
     """A file or a glob of the data pack; the test is skipped, with a reason, where it is absent."""
-    named = os.environ.get("HEADRACE_SHARED_DATA")
-    above = Path(__file__).resolve().parents
-    for folder in [Path(named)] if named else [parent / "shared/data" for parent in above]:
+    for folder in folders():
         if list((folder / PACK).glob(name)):
             return str(folder / PACK / name)
     pytest.skip(f"the data pack is not here: neutrino ({name}); HEADRACE_SHARED_DATA says where")

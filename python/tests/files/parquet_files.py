@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,21 +11,19 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
+from real_data import found
 
 import headrace as hr
 
 PACK = "parquet-testing"
 UNITS = {"milliseconds": "ms", "microseconds": "us", "nanoseconds": "ns"}
+FLIPS = [0xFF, 0x01, 0x02, 0x04, 0x08, 0x10, 0x20, 0x40, 0x80]
 
 
 def pack_folder() -> Path | None:
     """Return the folder of the data pack, or None where it is absent."""
-    named = os.environ.get("HEADRACE_SHARED_DATA")
-    above = Path(__file__).resolve().parents
-    for folder in [Path(named)] if named else [parent / "shared/data" for parent in above]:
-        if (folder / PACK / "data").is_dir():
-            return folder / PACK
-    return None
+    data = found(f"{PACK}/data")
+    return None if data is None else data.parent
 
 
 def pack_file(name: str) -> Path:
@@ -254,3 +251,11 @@ def same(got: Any, want: np.ndarray, what: object = "") -> None:
     np.testing.assert_array_equal(got, want, err_msg=str(what))
     if want.dtype.kind == "f":
         np.testing.assert_array_equal(np.signbit(got[want == 0]), np.signbit(want[want == 0]), err_msg=str(what))
+
+
+def flipped(whole: bytes, at: int, flip: int) -> bytes:
+    return whole[:at] + bytes([whole[at] ^ flip]) + whole[at + 1 :]
+
+
+def footer_start(whole: bytes) -> int:
+    return len(whole) - 8 - int.from_bytes(whole[-8:-4], "little")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -11,7 +10,7 @@ import h5py
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from cli_program import program
+from cli_program import run
 
 import headrace as hr
 
@@ -89,11 +88,6 @@ def same_batches(a: list[dict[str, Any]], b: list[dict[str, Any]]) -> bool:
         x.keys() == y.keys() and all(np.array_equal(x[k], y[k]) and x[k].dtype == y[k].dtype for k in x)
         for x, y in zip(a, b, strict=True)
     )
-
-
-def run(*arguments: object, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
-    command = [program(), *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, check=False, cwd=cwd, timeout=120)
 
 
 def told(*arguments: object, status: int = 0) -> dict[str, Any]:

@@ -7,12 +7,10 @@ import gzip
 import importlib.util
 import itertools
 import json
-import os
 import re
 import struct
 import zlib
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -301,19 +299,6 @@ def agree(path: Path, want: Array) -> None:
 
 
 # ------------------------------------------------------------------------------------------------------------ Headrace
-
-
-@contextmanager
-def without_privileges() -> Iterator[None]:
-    """Run the block as a user that may not read everything, if this process is root."""
-    root = os.geteuid() == 0
-    if root:
-        os.seteuid(65534)
-    try:
-        yield
-    finally:
-        if root:
-            os.seteuid(0)
 
 
 def same(got: Any, want: Array, what: object = "") -> None:

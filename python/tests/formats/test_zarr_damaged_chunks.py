@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from privileges import without_privileges
 from zarr_stores import (
     array2,
     array3,
@@ -22,7 +23,6 @@ from zarr_stores import (
     refused,
     rows_of,
     same,
-    without_privileges,
 )
 
 import headrace as hr

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import tarfile
 import zlib
 from pathlib import Path
 
 import numpy as np
 import pytest
+from real_data import needed
 from zarr_stores import Array, agree, check, names_place, rows_of, same, volume_of
 
 import headrace as hr
@@ -18,20 +18,10 @@ CODECS = ["raw", "gzip", "zlib", "blosc"]
 SUM = 0xFDCAA55F  # CRC-32 of the photograph's bytes, row by row
 
 
-def pack_file() -> Path:
-    """Return the data pack; the test is skipped, with a reason, where it is absent."""
-    named = os.environ.get("HEADRACE_SHARED_DATA")
-    above = Path(__file__).resolve().parents
-    for folder in [Path(named)] if named else [parent / "shared/data" for parent in above]:
-        if (folder / PACK).is_file():
-            return folder / PACK
-    pytest.skip(f"the data pack is not here: {PACK}; HEADRACE_SHARED_DATA says where")
-
-
 @pytest.fixture(scope="module")
 def examples(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("pack")
-    with tarfile.open(pack_file()) as tar:
+    with tarfile.open(needed(PACK)) as tar:
         tar.extractall(folder, filter="data")
     return folder / "zarr_implementations/examples"
 

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from privileges import without_privileges
 from zarr_stores import (
     HAS_ORACLES,
     Array,
@@ -35,7 +36,6 @@ from zarr_stores import (
     same,
     volume_of,
     with_holes,
-    without_privileges,
     write_json,
 )
 

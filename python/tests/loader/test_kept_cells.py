@@ -13,12 +13,8 @@ from volume_files import GRIDS, PATCH, write_volumes
 import headrace as hr
 from headrace import transforms as T
 
+pytestmark = pytest.mark.usefixtures("kept_at_once")
 Batches = list[dict[str, Any]]
-
-
-@pytest.fixture(autouse=True)
-def _kept_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HEADRACE_KEEP_SHARE", "inf")
 
 
 @pytest.fixture(scope="module")

@@ -12,12 +12,8 @@ import pytest
 import headrace as hr
 from headrace import transforms as T
 
+pytestmark = pytest.mark.usefixtures("kept_at_once")
 EVENTS, CHUNK = 600, 256
-
-
-@pytest.fixture(autouse=True)
-def _kept_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HEADRACE_KEEP_SHARE", "inf")
 
 
 @pytest.fixture(scope="module")

@@ -14,11 +14,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from real_data import LIQUIDO, needed
 
 import headrace as hr
 
-REPOSITORY = Path(__file__).resolve().parents[3]
-REAL = "neutrino/data/tests/liquid-o/liquido_electrons.h5"
 SAVED, KILLED = 20, 23  # steps
 
 PROGRAM = """
@@ -42,15 +41,6 @@ for step, batch in enumerate(loader):
         json.dump(loader.state_dict(), open(state_file, "w"))
 dist.destroy_process_group()
 """
-
-
-def real_file() -> Path:
-    named = os.environ.get("HEADRACE_SHARED_DATA")
-    candidates = [Path(named)] if named else [folder / "shared/data" for folder in REPOSITORY.parents]
-    for folder in candidates:
-        if (folder / REAL).is_file():
-            return folder / REAL
-    pytest.skip(f"the data pack is not here: {REAL}")
 
 
 def steps_of(log: Path) -> list[dict]:
@@ -79,7 +69,7 @@ def launch(program: Path, processes: int, *arguments: object) -> subprocess.Pope
 def killed(tmp_path_factory: pytest.TempPathFactory) -> Killed:
     """Kill two processes and their launcher in the middle of an epoch. Resuming starts from copies of the folder."""
     pytest.importorskip("torch")
-    path = real_file()
+    path = needed(LIQUIDO)
     folder = tmp_path_factory.mktemp("killed")
     program = tmp_path_factory.mktemp("program") / "train.py"
     program.write_text(textwrap.dedent(PROGRAM))

@@ -16,15 +16,8 @@ from pathlib import Path
 import h5py
 import numpy as np
 import pytest
-from cli_program import program
-
-ROOT = Path(__file__).resolve().parents[3]
-REAL_FILE = ROOT.parent / "shared/data/neutrino/data/tests/liquid-o/liquido_electrons.h5"
-
-
-def run(*arguments: object, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
-    command = [program(), *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, check=False, cwd=cwd, timeout=120)
+from cli_program import program, run
+from real_data import LIQUIDO, needed
 
 
 def write_jets(path: Path, rows: int = 1000, seed: int = 0, **options: object) -> Path:
@@ -148,9 +141,7 @@ def test_inspect_tells_differences(jets: Path) -> None:
 
 
 def test_inspect_a_real_file() -> None:
-    if not REAL_FILE.exists():
-        pytest.skip("the data pack 'neutrino' is not there (../shared/data)")
-    done = run("inspect", REAL_FILE)
+    done = run("inspect", needed(LIQUIDO))
     assert done.returncode == 0, done.stderr
     for words in ("HitData", "(121096, 7)", "record of 4", "SiPMIDxyz.SiPMID", "contiguous", "any rows in any order"):
         assert words in done.stdout

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from cli_program import program
-from test_ome_ngff import write_image
+from ome_files import write_image
 from zarr_stores import group3
 
 import headrace as hr

@@ -22,7 +22,6 @@ from meta_files import (
     by_meta,
     keys_of,
     keys_of_batches,
-    make_events,
     opened,
     split_up,
     write,
@@ -31,11 +30,6 @@ from meta_files import (
 import headrace as hr
 
 pytestmark = [pytest.mark.fast, pytest.mark.filterwarnings("ignore:.*belong to no sample:headrace.HeadraceWarning")]
-
-
-@pytest.fixture(scope="module")
-def events(tmp_path_factory: pytest.TempPathFactory) -> Events:
-    return make_events(tmp_path_factory.mktemp("events"), gaps=True, empty=True, shuffled=True)
 
 
 def flat(batches: list[list[Any]]) -> list[Any]:

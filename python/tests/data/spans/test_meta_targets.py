@@ -17,11 +17,6 @@ import headrace as hr
 pytestmark = [pytest.mark.fast, pytest.mark.filterwarnings("ignore:.*belong to no sample:headrace.HeadraceWarning")]
 
 
-@pytest.fixture(scope="module")
-def events(tmp_path_factory: pytest.TempPathFactory) -> Events:
-    return make_events(tmp_path_factory.mktemp("events"), gaps=True, empty=True, shuffled=True)
-
-
 def elsewhere(events: Events, folder: Path) -> dict[str, str]:
     """Targets of files of their own, one and several, whose row i belongs to row i of the table."""
     np.save(folder / "azimuth.npy", events.meta["azimuth"])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import pickle
 import re
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any
 import h5py
 import numpy as np
 import pytest
+from real_data import LIQUIDO, needed
 
 import headrace as hr
 
@@ -428,18 +428,9 @@ def test_offsets_from_elsewhere(pulses: str, tmp_path: Path) -> None:
     assert [event["values"].tolist() for event in events] == [[], [2, 3, 4, 5, 6]]
 
 
-def liquido() -> Path:
-    named = os.environ.get("HEADRACE_SHARED_DATA")
-    folder = Path(named) if named else Path(__file__).resolve().parents[5] / "shared/data"
-    path = folder / "neutrino/data/tests/liquid-o/liquido_electrons.h5"
-    if not path.exists():
-        pytest.skip("the data pack is not here: neutrino; HEADRACE_SHARED_DATA says where")
-    return path
-
-
 def test_a_real_file_event_by_event() -> None:
     """Its key is column 0 of HitData: whole numbers stored as floats."""
-    path = liquido()
+    path = needed(LIQUIDO)
     events = hr.open(path, ["HitData"], sample_by=("HitData", 0), targets=["TruthData"])
     with h5py.File(path) as file:
         hits, truth = file["HitData"][:], file["TruthData"][:]

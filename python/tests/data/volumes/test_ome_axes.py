@@ -3,44 +3,18 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from test_ome_ngff import Array, numbers
-from zarr_stores import array2, array3, group2, group3, write_json
+from ome_files import Array, axes_of, numbers, write_level
+from zarr_stores import group2, group3
 
 import headrace as hr
 
 pytestmark = pytest.mark.fast
 PATCH = (8, 8, 8)
-KINDS = {"c": "channel", "t": "time"}
-
-
-def axes_of(names: Sequence[str], units: str | Sequence[str | None] = "nanometer") -> list[dict[str, str]]:
-    """Return axes as metadata have them: names of one letter, and a unit, one for all or one each (None: not said)."""
-    several = [None if KINDS.get(n) else units for n in names] if isinstance(units, str) else units
-    return [
-        {"name": name, "type": KINDS.get(name.lower(), "space"), **({} if unit is None else {"unit": unit})}
-        for name, unit in zip(names, several, strict=True)
-    ]
-
-
-def write_image(path: Path, values: Array, axes: Any, size: Sequence[float], *, version: int = 2, **more: Any) -> None:
-    """Write an image of one level whose first voxel lies at 0, or where ``at`` says."""
-    place = [{"type": "scale", "scale": list(size)}]
-    place += [{"type": "translation", "translation": list(more.pop("at"))}] if "at" in more else []
-    image = {"datasets": [{"path": "s0", "coordinateTransformations": place}], **more}
-    if axes is not None:
-        image["axes"] = axes
-    if version == 2:
-        write_json(group2(path) / ".zattrs", {"multiscales": [image]})
-    else:
-        attributes = {"ome": {"version": "0.5", "multiscales": [image]}}
-        write_json(path / "zarr.json", {"zarr_format": 3, "node_type": "group", "attributes": attributes})
-    (array2 if version == 2 else array3)(path / "s0", values, [min(8, n) for n in values.shape])
 
 
 def same_places(volume: hr.Volumes, want: dict[str, Array]) -> None:
@@ -58,8 +32,8 @@ def test_labels_of_another_order_of_axes_are_refused(tmp_path: Path, version: in
     """Both are cubes of cubic voxels, so that nothing but the names tells."""
     root = (group2 if version == 2 else group3)(tmp_path / "a.zarr")
     raw = numbers((24, 24, 24), 0)
-    write_image(root / "em", raw, axes_of("zyx"), (8, 8, 8), version=version)
-    write_image(root / "lab", raw.T.copy(), axes_of("xyz"), (8, 8, 8), version=version)
+    write_level(root / "em", raw, axes_of("zyx"), (8, 8, 8), version=version)
+    write_level(root / "lab", raw.T.copy(), axes_of("xyz"), (8, 8, 8), version=version)
     with pytest.raises(hr.InvalidArgumentError) as error:
         hr.open_volume(root, {"raw": "em", "lab": "lab"}, voxel=8)
     text = str(error.value)
@@ -74,8 +48,8 @@ def test_arrays_of_one_order_are_read_as_they_are_stored(tmp_path: Path) -> None
     """Sizes that are asked for follow the axes of the array: x, y, z here."""
     root = group2(tmp_path / "a.zarr")
     raw, lab = numbers((20, 24, 16), 0), numbers((20, 24, 16), 1)
-    write_image(root / "em", raw, axes_of("xyz"), (4, 4, 40))
-    write_image(root / "lab", lab, axes_of("XYZ"), (4, 4, 40))
+    write_level(root / "em", raw, axes_of("xyz"), (4, 4, 40))
+    write_level(root / "lab", lab, axes_of("XYZ"), (4, 4, 40))
     same_places(hr.open_volume(root, {"raw": "em", "lab": "lab"}, voxel=(4, 4, 40)), {"raw": raw, "lab": lab})
     same_places(hr.open_volume(root, {"raw": "em@4x4x40"}), {"raw": raw})
     with pytest.raises(hr.FieldMissingError, match="4 x 4 x 40 nanometer"):
@@ -84,8 +58,8 @@ def test_arrays_of_one_order_are_read_as_they_are_stored(tmp_path: Path) -> None
 
 def test_the_error_names_the_file_beside(tmp_path: Path) -> None:
     raw, lab = group2(tmp_path / "raw_0.zarr"), group2(tmp_path / "lab_0.zarr")
-    write_image(raw / "em", numbers((16, 16, 16), 0), axes_of("zyx"), (8, 8, 8))
-    write_image(lab / "mito", numbers((16, 16, 16), 0), axes_of("yzx"), (8, 8, 8))
+    write_level(raw / "em", numbers((16, 16, 16), 0), axes_of("zyx"), (8, 8, 8))
+    write_level(lab / "mito", numbers((16, 16, 16), 0), axes_of("yzx"), (8, 8, 8))
     with pytest.raises(hr.InvalidArgumentError) as error:
         hr.open_volume(tmp_path / "raw_*.zarr", {"raw": "em@8", "mito": f"{tmp_path}/lab_*.zarr::mito@8"})
     assert f"{raw} › em/s0: axes z, y, x" in str(error.value)
@@ -96,7 +70,7 @@ def test_the_error_names_the_file_beside(tmp_path: Path) -> None:
 def test_volumes_of_other_orders_are_not_opened_together(tmp_path: Path) -> None:
     for number, names in enumerate(("zyx", "xyz")):
         root = group2(tmp_path / f"{number}.zarr")
-        write_image(root / "em", numbers((16, 16, 16), 0), axes_of(names), (8, 8, 8))
+        write_level(root / "em", numbers((16, 16, 16), 0), axes_of(names), (8, 8, 8))
     with pytest.raises(hr.InvalidArgumentError, match="open those that differ apart") as error:
         hr.open_volume(tmp_path / "*.zarr", {"raw": "em"}, voxel=8)
     for number, order in enumerate(("z, y, x", "x, y, z")):
@@ -123,7 +97,7 @@ def test_which_axes_are_the_same(tmp_path: Path, one: Any, other: Any, good: boo
     root = group2(tmp_path / "a.zarr")
     raw, lab = numbers((12, 12, 12), 0), numbers((12, 12, 12), 1)
     for name, values, axes in (("em", raw, one), ("lab", lab, other)):
-        write_image(root / name, values, axes, ())
+        write_level(root / name, values, axes, ())
     names = {"raw": "em/s0", "lab": "lab/s0"}
     if good:
         same_places(hr.open_volume(root, names), {"raw": raw, "lab": lab})
@@ -134,9 +108,9 @@ def test_which_axes_are_the_same(tmp_path: Path, one: Any, other: Any, good: boo
 
 def test_channels_and_time_beside_labels_of_space_are_refused(tmp_path: Path) -> None:
     root = group2(tmp_path / "a.zarr")
-    write_image(root / "em", numbers((2, 16, 16, 16), 0), axes_of("czyx"), (1, 8, 8, 8))
-    write_image(root / "lab", numbers((16, 16, 16), 0), axes_of("zyx"), (8, 8, 8))
-    write_image(root / "film", numbers((2, 16, 16, 16), 0), axes_of("tzyx"), (1, 8, 8, 8))
+    write_level(root / "em", numbers((2, 16, 16, 16), 0), axes_of("czyx"), (1, 8, 8, 8))
+    write_level(root / "lab", numbers((16, 16, 16), 0), axes_of("zyx"), (8, 8, 8))
+    write_level(root / "film", numbers((2, 16, 16, 16), 0), axes_of("tzyx"), (1, 8, 8, 8))
     for other in ("lab", "film"):
         with pytest.raises(hr.InvalidArgumentError, match=r"axes c, z, y, x"):
             hr.open_volume(root, {"raw": "em/s0", "lab": f"{other}/s0"})
@@ -156,8 +130,8 @@ def test_channels_and_time_beside_labels_of_space_are_refused(tmp_path: Path) ->
 def test_units_of_length_are_compared(tmp_path: Path, units: Any, size: Any, at: Any, label_first: bool) -> None:
     root = group2(tmp_path / "a.zarr")
     raw, lab = numbers((24, 24, 24), 0), numbers((16, 16, 16), 1)
-    write_image(root / "em", raw, axes_of("zyx"), (8, 8, 8))
-    write_image(root / "lab", lab, axes_of("zyx", units), size, at=at)
+    write_level(root / "em", raw, axes_of("zyx"), (8, 8, 8))
+    write_level(root / "lab", lab, axes_of("zyx", units), size, at=at)
     names = {"lab": "lab/s0", "raw": "em/s0"} if label_first else {"raw": "em/s0", "lab": "lab/s0"}
     volume = hr.open_volume(root, names)
     assert volume.shapes == ((16, 16, 16),)
@@ -167,8 +141,8 @@ def test_units_of_length_are_compared(tmp_path: Path, units: Any, size: Any, at:
 def test_context_in_another_unit(tmp_path: Path) -> None:
     root = group2(tmp_path / "a.zarr")
     raw, coarse = numbers((32, 32, 32), 0), numbers((16, 16, 16), 1)
-    write_image(root / "em", raw, axes_of("zyx"), (8, 8, 8))
-    write_image(root / "wide", coarse, axes_of("zyx", "micrometer"), [0.016] * 3, at=[0.004] * 3)
+    write_level(root / "em", raw, axes_of("zyx"), (8, 8, 8))
+    write_level(root / "wide", coarse, axes_of("zyx", "micrometer"), [0.016] * 3, at=[0.004] * 3)
     volume = hr.open_volume(root, {"raw": "em@8", "wide": "wide@0.016"})
     patches = volume.patches(PATCH, stride=PATCH, context={"wide": (4, 4, 4)})
     np.testing.assert_array_equal(patches[0]["wide"], coarse[:4, :4, :4])
@@ -178,7 +152,7 @@ def test_context_in_another_unit(tmp_path: Path) -> None:
 def test_sizes_of_an_image_with_several_units_are_in_that_of_its_last_axis(tmp_path: Path) -> None:
     root = group2(tmp_path / "a.zarr")
     raw = numbers((16, 16, 16), 0)
-    write_image(root / "em", raw, axes_of("zyx", ("micrometer", "nanometer", "nanometer")), (0.04, 4, 4))
+    write_level(root / "em", raw, axes_of("zyx", ("micrometer", "nanometer", "nanometer")), (0.04, 4, 4))
     same_places(hr.open_volume(root, {"raw": "em"}, voxel=(40, 4, 4)), {"raw": raw})
     with pytest.raises(hr.FieldMissingError, match="40 x 4 x 4 nanometer"):
         hr.open_volume(root, {"raw": "em@0.04x4x4"})
@@ -205,8 +179,8 @@ def test_sizes_of_an_image_with_several_units_are_in_that_of_its_last_axis(tmp_p
 def test_other_units_are_equal_by_their_text_alone(tmp_path: Path, one: Any, other: Any, words: str | None) -> None:
     root = group2(tmp_path / "a.zarr")
     raw, lab = numbers((16, 16, 16), 0), numbers((16, 16, 16), 1)
-    write_image(root / "em", raw, axes_of("zyx", one), (8, 8, 8))
-    write_image(root / "lab", lab, axes_of("zyx", other), (8, 8, 8))
+    write_level(root / "em", raw, axes_of("zyx", one), (8, 8, 8))
+    write_level(root / "lab", lab, axes_of("zyx", other), (8, 8, 8))
     names = {"raw": "em", "lab": "lab"}
     if words is None:
         same_places(hr.open_volume(root, names, voxel=8), {"raw": raw, "lab": lab})
@@ -219,7 +193,7 @@ def test_a_time_without_a_unit_is_that_of_the_other(tmp_path: Path) -> None:
     root = group2(tmp_path / "a.zarr")
     held = {name: numbers((2, 16, 16, 16), seed) for seed, name in enumerate(("em", "lab"))}
     for name, unit in (("em", "second"), ("lab", None)):
-        write_image(root / name, held[name], axes_of("tzyx", (unit, *["nanometer"] * 3)), (1, 8, 8, 8))
+        write_level(root / name, held[name], axes_of("tzyx", (unit, *["nanometer"] * 3)), (1, 8, 8, 8))
     volume = hr.open_volume(root, {"em": "em", "lab": "lab"}, voxel=(1, 8, 8, 8))
     patch = volume.patches((2, *PATCH), stride=(2, *PATCH))[0]
     for name, values in held.items():
@@ -230,7 +204,7 @@ def test_volumes_whose_voxels_have_other_sizes_are_told(tmp_path: Path) -> None:
     """Equal sizes in other units are equal; patches of others are of other places in the world."""
     for name, unit, size in (("a", "nanometer", 8), ("b", "micrometer", 8), ("c", "micrometer", 0.008)):
         root = group2(tmp_path / f"{name}.zarr")
-        write_image(root / "em", numbers((16, 16, 16), 0), axes_of("zyx", unit), [size] * 3)
+        write_level(root / "em", numbers((16, 16, 16), 0), axes_of("zyx", unit), [size] * 3)
     a, b, c = (tmp_path / f"{name}.zarr" for name in "abc")
     with pytest.warns(hr.HeadraceWarning, match=r"b\.zarr › em/s0: its voxels are 8 x 8 x 8 micrometer, .* nanometer"):
         hr.open_volume([a, b], ["em/s0"]).patches(PATCH, stride=PATCH)

@@ -8,48 +8,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from zarr_stores import array2, array3, group2, group3, write_json
+from ome_files import Array, numbers, write_image
+from zarr_stores import array2, group2, group3, write_json
 
 import headrace as hr
 
 pytestmark = pytest.mark.fast
-Array = np.ndarray[Any, Any]
 PATCH = (8, 8, 8)
-
-
-def multiscales(levels: list[tuple[str, list[float], list[float]]], **more: Any) -> dict[str, Any]:
-    """Return the metadata of an image; each level has a path, a size and a translation."""
-    return {
-        "axes": [{"name": a, "type": "space", "unit": "nanometer"} for a in "zyx"],
-        "datasets": [
-            {
-                "path": path,
-                "coordinateTransformations": [
-                    {"type": "scale", "scale": size},
-                    {"type": "translation", "translation": at},
-                ],
-            }
-            for path, size, at in levels
-        ],
-        **more,
-    }
-
-
-def write_image(path: Path, version: int, levels: dict[str, tuple[Array, float, list[float]]], **more: Any) -> None:
-    """Write a group with an array for each level: its values, the side of a voxel and the translation."""
-    described = multiscales([(name, [side] * 3, at) for name, (_, side, at) in levels.items()], **more)
-    if version == 2:
-        group2(path)
-        write_json(path / ".zattrs", {"multiscales": [described]})
-    else:
-        attributes = {"ome": {"version": "0.5", "multiscales": [described]}}
-        write_json(path / "zarr.json", {"zarr_format": 3, "node_type": "group", "attributes": attributes})
-    for name, (values, _, _) in levels.items():
-        (array2 if version == 2 else array3)(path / name, values, (16, 16, 16))
-
-
-def numbers(shape: tuple[int, ...], seed: int) -> Array:
-    return np.random.default_rng(seed).integers(1, 255, shape, np.uint8)
 
 
 @pytest.fixture(params=[2, 3])

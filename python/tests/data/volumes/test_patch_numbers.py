@@ -10,18 +10,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from volume_files import PATCH, Volume, write_volumes
+from volume_files import PATCH, Volume
 
 import headrace as hr
 from headrace import transforms as T
 
 pytestmark = pytest.mark.fast
 Opened = tuple[hr.Volumes, list[Volume]]
-
-
-@pytest.fixture(scope="module")
-def gzip(tmp_path_factory: pytest.TempPathFactory) -> Opened:
-    return write_volumes(tmp_path_factory.mktemp("gzip"), "gzip")
 
 
 @pytest.mark.parametrize("draws", ["visits", "independent"])

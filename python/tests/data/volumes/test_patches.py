@@ -26,11 +26,6 @@ def each_kind(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathF
     return write_volumes(tmp_path_factory.mktemp("volumes"), request.param)
 
 
-@pytest.fixture(scope="module")
-def gzip(tmp_path_factory: pytest.TempPathFactory) -> Opened:
-    return write_volumes(tmp_path_factory.mktemp("gzip"), "gzip")
-
-
 def all_batches(loader: hr.Loader) -> list[dict[str, Any]]:
     return [dict(batch) for batch in loader]
 

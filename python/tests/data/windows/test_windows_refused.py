@@ -7,26 +7,11 @@ from pathlib import Path
 import h5py
 import numpy as np
 import pytest
-from window_files import (
-    KINDS,
-    write_corpus,
-    write_places,
-)
 
 import headrace as hr
 from headrace import transforms as T
 
 pytestmark = pytest.mark.fast
-
-
-@pytest.fixture(scope="module", params=KINDS)
-def corpus(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> str:
-    return write_corpus(tmp_path_factory.mktemp("corpus"), request.param)
-
-
-@pytest.fixture(scope="module")
-def one(tmp_path_factory: pytest.TempPathFactory) -> hr.Dataset:
-    return write_places(tmp_path_factory.mktemp("one"))
 
 
 def test_windows_that_cannot_be(corpus: str, tmp_path: Path) -> None:

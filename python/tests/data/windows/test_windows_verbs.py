@@ -10,7 +10,6 @@ import h5py
 import numpy as np
 import pytest
 from window_files import (
-    KINDS,
     ROWS,
     SHAPES,
     begins,
@@ -18,24 +17,12 @@ from window_files import (
     expected,
     sorted_rows,
     windows_of,
-    write_corpus,
-    write_places,
 )
 
 import headrace as hr
 from headrace import transforms as T
 
 pytestmark = pytest.mark.fast
-
-
-@pytest.fixture(scope="module", params=KINDS)
-def corpus(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> str:
-    return write_corpus(tmp_path_factory.mktemp("corpus"), request.param)
-
-
-@pytest.fixture(scope="module")
-def one(tmp_path_factory: pytest.TempPathFactory) -> hr.Dataset:
-    return write_places(tmp_path_factory.mktemp("one"))
 
 
 @pytest.mark.parametrize("shape", SHAPES[:5], ids=str)

@@ -8,7 +8,7 @@ from typing import Any
 import h5py
 import numpy as np
 import pytest
-from jax_batches import BATCH, LENGTH, STEPS, WINDOWS, expected, npz, ragged, same, write_corpus
+from jax_batches import BATCH, LENGTH, STEPS, WINDOWS, expected, npz, ragged, same
 
 import headrace as hr
 from headrace import transforms as T
@@ -20,16 +20,6 @@ from jax.sharding import NamedSharding, SingleDeviceSharding  # noqa: E402
 from jax.sharding import PartitionSpec as P  # noqa: E402
 
 from headrace.jax import Loader  # noqa: E402
-
-
-@pytest.fixture(scope="module")
-def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_corpus(tmp_path_factory.mktemp("corpus"))
-
-
-@pytest.fixture
-def windows(corpus: Path) -> hr.Dataset:
-    return hr.open_tokens(corpus, vocab_size=50_257).windows(LENGTH)
 
 
 @pytest.fixture(scope="module")

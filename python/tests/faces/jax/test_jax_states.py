@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from jax_batches import BATCH, LENGTH, STEPS, WINDOWS, expected, ragged, same, write_corpus
+from jax_batches import BATCH, STEPS, WINDOWS, expected, ragged, same
 
 import headrace as hr
 
@@ -18,16 +18,6 @@ jax = pytest.importorskip("jax", reason="jax is not installed")
 jax.config.update("jax_platforms", "cpu")
 jax.config.update("jax_num_cpu_devices", 4)  # before anything computes, as in test_jax.py
 from headrace.jax import GrainSource, Loader  # noqa: E402
-
-
-@pytest.fixture(scope="module")
-def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_corpus(tmp_path_factory.mktemp("corpus"))
-
-
-@pytest.fixture
-def windows(corpus: Path) -> hr.Dataset:
-    return hr.open_tokens(corpus, vocab_size=50_257).windows(LENGTH)
 
 
 def test_the_state_is_that_of_what_was_delivered(windows: hr.Dataset) -> None:

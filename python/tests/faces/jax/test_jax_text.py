@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 import tokenizer_files as files
-from jax_batches import LENGTH, WINDOWS, write_corpus
+from jax_batches import LENGTH, WINDOWS
 
 import headrace as hr
 
@@ -21,11 +21,6 @@ jax = pytest.importorskip("jax", reason="jax is not installed")
 jax.config.update("jax_platforms", "cpu")
 jax.config.update("jax_num_cpu_devices", 4)  # before anything computes, as in test_jax.py
 from headrace.jax import load_text_dataset, load_text_dataset_tf_fallback  # noqa: E402
-
-
-@pytest.fixture(scope="module")
-def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_corpus(tmp_path_factory.mktemp("corpus"))
 
 
 def test_a_program_for_grain_keeps_its_settings(corpus: Path) -> None:

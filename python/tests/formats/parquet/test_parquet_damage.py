@@ -11,7 +11,7 @@ import pytest
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
 
-from parquet_files import Expected, expected, names_place, same  # noqa: E402
+from parquet_files import FLIPS, Expected, expected, flipped, footer_start, names_place, same  # noqa: E402
 from parquet_tables import small_table  # noqa: E402
 
 import headrace as hr  # noqa: E402
@@ -19,7 +19,6 @@ import headrace as hr  # noqa: E402
 pytestmark = pytest.mark.filterwarnings("ignore::headrace.HeadraceWarning")
 
 NAMES = ["id", "x", "small"]
-FLIPS = [0xFF, 0x01, 0x02, 0x04, 0x08, 0x10, 0x20, 0x40, 0x80]
 Good = tuple[bytes, dict[str, Expected], Path]
 
 
@@ -56,14 +55,6 @@ def read_damaged(path: Path, changed: bytes, want: dict[str, Expected]) -> hr.Er
         if name + ".valid" in got:
             same(got[name + ".valid"], want[name].valid, name)
     return None
-
-
-def flipped(whole: bytes, at: int, flip: int) -> bytes:
-    return whole[:at] + bytes([whole[at] ^ flip]) + whole[at + 1 :]
-
-
-def footer_start(whole: bytes) -> int:
-    return len(whole) - 8 - int.from_bytes(whole[-8:-4], "little")
 
 
 def chunks(whole: bytes) -> Iterator[tuple[str, int, int, int]]:

@@ -11,9 +11,8 @@ import pytest
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
 
-from parquet_files import Expected, expected, names_place, same  # noqa: E402
+from parquet_files import FLIPS, Expected, expected, flipped, footer_start, names_place, same  # noqa: E402
 from parquet_lists import check_rows  # noqa: E402
-from test_parquet_damage import FLIPS, flipped, footer_start  # noqa: E402
 
 import headrace as hr  # noqa: E402
 

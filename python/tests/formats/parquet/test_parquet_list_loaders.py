@@ -14,9 +14,10 @@ import pytest
 
 pytest.importorskip("pyarrow")
 import pyarrow.parquet as pq
+from cli_program import run
 from parquet_lists import lists_of, write_columns
 from ragged_files import TARGETS, check, check_everywhere, events_of, make_events, opened
-from twin_files import batches_of, run, same_batches, told
+from twin_files import batches_of, same_batches, told
 
 import headrace as hr
 from headrace import transforms as T

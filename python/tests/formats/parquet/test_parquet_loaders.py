@@ -13,17 +13,12 @@ import pytest
 pytest.importorskip("pyarrow")
 import pyarrow as pa
 import pyarrow.parquet as pq
-from twin_files import TOTAL, Twins, batches_of, make_columns, same_batches, write_parquet, write_twins
+from twin_files import TOTAL, Twins, batches_of, make_columns, same_batches, write_parquet
 
 import headrace as hr
 from headrace import transforms as T
 
 pytestmark = pytest.mark.fast
-
-
-@pytest.fixture(scope="module")
-def twins(tmp_path_factory: pytest.TempPathFactory) -> Twins:
-    return write_twins(tmp_path_factory.mktemp("twins"))
 
 
 @pytest.mark.parametrize("threads", [1, 3])

@@ -8,15 +8,10 @@ from pathlib import Path
 import pytest
 
 pytest.importorskip("pyarrow")
-from twin_files import TOTAL, Twins, batches_of, make_columns, run, told, write_parquet, write_twins
+from cli_program import run
+from twin_files import TOTAL, Twins, batches_of, make_columns, told, write_parquet
 
 import headrace as hr
-
-
-@pytest.fixture(scope="module")
-def twins(tmp_path_factory: pytest.TempPathFactory) -> Twins:
-    return write_twins(tmp_path_factory.mktemp("twins"))
-
 
 # --- inspect ---------------------------------------------------------------------------------------------------------
 

@@ -10,12 +10,8 @@ import pytest
 
 pytest.importorskip("pyarrow")
 import pyarrow.parquet as pq
-from twin_files import Twins, make_columns, run, told, write_parquet, write_twins
-
-
-@pytest.fixture(scope="module")
-def twins(tmp_path_factory: pytest.TempPathFactory) -> Twins:
-    return write_twins(tmp_path_factory.mktemp("twins"))
+from cli_program import run
+from twin_files import Twins, make_columns, told, write_parquet
 
 
 def test_verify(twins: Twins) -> None:
