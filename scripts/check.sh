@@ -17,6 +17,7 @@ check layers "$bin/python" scripts/check_layers.py
 check pages "$bin/python" scripts/check_pages.py
 check type-names "$bin/python" scripts/check_type_names.py
 check option-names "$bin/python" scripts/check_option_names.py
+check tests "$bin/python" scripts/check_tests.py
 check sizes "$bin/python" scripts/check_sizes.py
 check comments "$bin/python" scripts/check_comments.py
 check reference "$bin/python" scripts/write_reference.py --check

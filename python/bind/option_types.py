@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-#: Options that are named parameters of a class, or that it has not; python/tests/test_options_table.py compares them.
+#: Options that are named parameters of a class, or that it has not: python/tests/loader/test_options_table.py compares.
 WITHOUT = {
     "LoaderWords": "batch_size",
     "DataLoaderWords": "batch_size shuffle sampler batch_sampler drop_last timeout framework",

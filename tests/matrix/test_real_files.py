@@ -16,10 +16,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from real_data import LIQUIDO, needed
 
 import headrace as hr
 
-REPOSITORY = Path(__file__).resolve().parents[2]
 PACKAGES = (
     "python-tables-data",
     "gmt-gshhg-low",
@@ -30,13 +30,6 @@ PACKAGES = (
 )
 PROGRAM = Path(__file__).with_name("read_real.py")
 SIGNATURE = b"\x89HDF\r\n\x1a\n"
-
-
-def shared_data() -> Path:
-    """Folder of the data pack."""
-    named = os.environ.get("HEADRACE_SHARED_DATA")
-    candidates = [Path(named)] if named else [folder / "shared/data" for folder in REPOSITORY.parents]
-    return next((folder for folder in candidates if folder.is_dir()), candidates[0])
 
 
 def is_hdf5(path: Path) -> bool:
@@ -118,11 +111,7 @@ def test_netcdf3_look_alikes() -> None:
 
 @pytest.fixture
 def liquido() -> Path:
-    folder = shared_data()
-    path = next(folder.glob("**/liquido_electrons.h5"), None) if folder.is_dir() else None
-    if path is None:
-        pytest.skip(f"data pack: no liquido_electrons.h5 under {folder} (set HEADRACE_SHARED_DATA)")
-    return path
+    return needed(LIQUIDO)
 
 
 def test_neutrino_events(liquido: Path) -> None:

@@ -1,0 +1,167 @@
+"""Chunks of volumes are kept decoded in the memory that the batches leave: the batches are the same."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+import pytest
+from volume_files import GRIDS, PATCH, write_volumes
+
+import headrace as hr
+from headrace import transforms as T
+
+pytestmark = pytest.mark.usefixtures("kept_at_once")
+Batches = list[dict[str, Any]]
+
+
+@pytest.fixture(scope="module")
+def volumes(tmp_path_factory: pytest.TempPathFactory) -> hr.Volumes:
+    """Write three volumes of two arrays, in chunks of two shapes, most of them with edge chunks."""
+    return write_volumes(tmp_path_factory.mktemp("volumes"), "gzip")[0]
+
+
+@pytest.fixture(scope="module")
+def sparse(tmp_path_factory: pytest.TempPathFactory) -> hr.Volumes:
+    """Write a volume of three arrays: with chunks that are missing, that are stored as they are, and all of those."""
+    path = tmp_path_factory.mktemp("sparse") / "v.h5"
+    random = np.random.default_rng(8)
+    with h5py.File(path, "w") as file:
+        holes = file.create_dataset("holes", (40, 40, 40), "f4", chunks=(9, 16, 8), compression="gzip", fillvalue=3.5)
+        holes[9:27, :16, 8:24] = random.normal(size=(18, 16, 16))
+        mixed = file.create_dataset("mixed", (40, 40, 40), ">u2", chunks=(16, 8, 9), compression="lzf", shuffle=True)
+        mixed[:16] = 7
+        mixed[16:] = random.integers(0, 1 << 16, (24, 40, 40))
+        file.create_dataset("plain", data=random.integers(0, 255, (40, 40, 40)).astype("u1"), chunks=(8, 8, 8))
+    return hr.open_volume(path, ["holes", "mixed", "plain"])
+
+
+def batches_of(data: hr.Dataset, epochs: int = 2, **options: Any) -> tuple[Batches, hr.Report]:
+    """Return copies of all batches, and the report."""
+    with hr.Loader(data, **{"batch_size": 7, "shuffle": True, "seed": 3, "threads": 3, **options}) as loader:
+        got = [{name: np.array(column) for name, column in batch.items()} for _ in range(epochs) for batch in loader]
+        return got, loader.report()
+
+
+def assert_same(got: Batches, want: Batches) -> None:
+    assert len(got) == len(want)
+    for one, other in zip(got, want, strict=True):
+        assert list(one) == list(other)
+        for name, column in one.items():
+            np.testing.assert_array_equal(column, other[name], err_msg=name)
+
+
+def decoded_bytes(report: hr.Report) -> int:
+    return next(stage.bytes for stage in report.stages if stage.name == "decode")
+
+
+WAYS: dict[str, dict[str, Any]] = {
+    "shuffled": {},
+    "in order": {"shuffle": False},
+    "one thread": {"threads": 1},
+    "a rank": {"rank": 1, "world_size": 3},
+}
+CUTS: list[dict[str, Any]] = [*GRIDS, {"samples_per_epoch": 90}]
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("cut", CUTS, ids=str)
+def test_batches_are_those_of_chunks_that_are_decoded_anew(volumes: hr.Volumes, cut: dict[str, Any], way: str) -> None:
+    data = volumes.patches(PATCH, **cut)
+    anew, without = batches_of(data, cache="none", **WAYS[way])
+    kept, report = batches_of(data, **WAYS[way])
+    assert_same(kept, anew)
+    assert without.cache.kind == "nothing"
+    assert without.cache.hits == 0
+    assert report.cache.kind == "blocks"
+    assert report.cache.hits > 0
+    assert report.chunks_decoded <= report.cache.all_blocks
+
+
+def test_transformed_patches(volumes: hr.Volumes) -> None:
+    data = volumes.patches(PATCH, samples_per_epoch=60).map(T.Affine("raw", 2.0), T.Cast("ids", "f8"))
+    assert_same(batches_of(data)[0], batches_of(data, cache="none")[0])
+
+
+@pytest.mark.parametrize("cut", [{"stride": (10, 9, 14)}, {"samples_per_epoch": 200}], ids=str)
+def test_missing_and_plain_chunks(sparse: hr.Volumes, cut: dict[str, Any]) -> None:
+    """What needs no decoding takes no place in the cache, but all of it counts as being there."""
+    data = sparse.patches((11, 12, 13), **cut)
+    want, _ = batches_of(data, cache="none")
+    got, report = batches_of(data)
+    assert_same(got, want)
+    assert report.cache.all_blocks == 5 * 3 * 5 + 3 * 5 * 5
+    assert report.cache.complete
+    stored = 2 * 1 * 2 * 9 * 16 * 8 * 4 + 3 * 5 * 5 * 16 * 8 * 9 * 2
+    assert report.cache.bytes <= stored + 4 * 4096 + 75 * 4096  # each in whole pages
+    assert report.cache.bytes >= stored - 4096
+
+
+@pytest.mark.parametrize("cut", [{"stride": PATCH}, {"samples_per_epoch": 4000}], ids=str)
+def test_nothing_is_decoded_once_all_is_there(volumes: hr.Volumes, cut: dict[str, Any]) -> None:
+    with hr.Loader(volumes.patches(PATCH, **cut), 8, shuffle=True, threads=2) as loader:
+        assert "chunks, decoded, in" in str(loader.explain())
+        assert "none once all are kept" in str(loader.explain())
+        list(loader)
+        first = loader.report()
+        for _ in range(3):
+            list(loader)
+        last = loader.report()
+    assert last.chunks_decoded <= last.cache.all_blocks
+    assert first.cache.blocks > 0.98 * first.cache.all_blocks  # of drawn ones some corner may be missing
+    if "stride" in cut:
+        assert first.cache.complete
+        assert first.chunks_decoded == last.chunks_decoded == first.cache.all_blocks
+        assert decoded_bytes(last) == decoded_bytes(first)
+
+
+def test_nothing_is_kept_of_what_is_stored_as_it_is(tmp_path: Path) -> None:
+    np.save(tmp_path / "v.npy", np.arange(20**3).reshape(20, 20, 20))
+    with h5py.File(tmp_path / "v.h5", "w") as file:
+        file.create_dataset("x", data=np.arange(20**3).reshape(20, 20, 20), chunks=(5, 5, 5))
+    for volume in (hr.open_volume(tmp_path / "v.npy"), hr.open_volume(tmp_path / "v.h5", ["x"])):
+        with hr.Loader(volume.patches((6, 6, 6), samples_per_epoch=30), 4) as loader:
+            list(loader)
+            assert loader.report().cache.kind == "nothing"
+            assert "stored as they are delivered" in str(loader.explain())
+
+
+def test_budgets_from_small_to_all(tmp_path: Path) -> None:
+    """As the budget grows, none, some and all are kept; never more than the budget, and the batches are the same."""
+    random = np.random.default_rng(1)
+    with h5py.File(tmp_path / "x.h5", "w") as file:
+        for name, chunks in (("a", (16, 16, 16)), ("b", (32, 8, 32))):
+            rows = random.integers(0, 9, (96, 96, 96)).astype("u2")
+            file.create_dataset(name, data=rows, chunks=chunks, compression="lzf")
+    data = hr.open_volume(tmp_path / "x.h5", ["a", "b"]).patches(
+        (16, 16, 16), samples_per_epoch=300, draws="independent"
+    )
+    want, _ = batches_of(data, batch_size=4, cache="none")
+    shares = []
+    for memory in range(3 << 19, 10 << 20, 1 << 19):
+        got, report = batches_of(data, batch_size=4, memory=memory)
+        assert_same(got, want)
+        assert report.memory.peak_bytes <= report.memory.planned_bytes <= memory
+        assert report.memory.peak_cache_bytes <= report.memory.cache_bytes
+        shares.append(report.cache.blocks / max(report.cache.all_blocks, 1))
+    assert shares[0] == 0
+    assert shares[-1] == 1
+    assert any(0 < share < 1 for share in shares), shares
+
+
+@pytest.mark.parametrize("cut", [{"stride": (8, 8, 8)}, {"samples_per_epoch": 60}], ids=str)
+def test_a_damaged_chunk_is_an_error_each_time(tmp_path: Path, cut: dict[str, Any]) -> None:
+    """What could not be decoded is not kept as something else."""
+    with h5py.File(tmp_path / "x.h5", "w") as file:
+        values = np.arange(32**3, dtype="f4").reshape(32, 32, 32)
+        file.create_dataset("x", data=values, chunks=(16, 16, 16), compression="gzip", fletcher32=True)
+        offset = file["x"].id.get_chunk_info(5).byte_offset
+    with (tmp_path / "x.h5").open("r+b") as raw:
+        raw.seek(offset + 20)
+        raw.write(b"\xff\xff\xff\xff")
+    with hr.Loader(hr.open_volume(tmp_path / "x.h5", ["x"]).patches((8, 8, 8), **cut), 4, threads=3) as loader:
+        for _ in range(3):
+            with pytest.raises(hr.CorruptDataError, match=r"\(1,0,1\)"):
+                list(loader)
