@@ -1,4 +1,4 @@
-"""Fails on Python tests that lie in no folder of a subject, on folders that are too full, and on what is unused or written twice.
+"""Fails on Python tests that lie in no folder of a subject, on full folders, and on what is unused or written twice.
 
 usage: check_tests.py [ROOT]
 
@@ -52,7 +52,7 @@ def misplaced(root: Path) -> list[str]:
         for path in sorted((root / folder).glob("test_*.py"))
     ]
     return found + [
-        f"{folder.as_posix()}: {count} test files, where {MOST_FILES} are allowed: give one of its subjects a sub-folder"
+        f"{folder.as_posix()}: {count} test files, where {MOST_FILES} may be: give one of its subjects a sub-folder"
         for folder, count in counts.items()
         if count > MOST_FILES
     ]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import warnings
 from pathlib import Path
 from typing import Any
@@ -48,9 +47,8 @@ def smallest_memory(dataset: hr.Dataset, **options: Any) -> int:
     with pytest.raises(hr.OutOfBudgetError) as caught:
         hr.Loader(dataset, memory=1, **options)
     assert isinstance(caught.value, MemoryError)
-    found = re.search(r"memory=(\d+)", str(caught.value))
-    assert found, str(caught.value)
-    return int(found[1])
+    assert caught.value.needed_bytes, str(caught.value)
+    return caught.value.needed_bytes
 
 
 @pytest.mark.parametrize("shuffle", [False, True])

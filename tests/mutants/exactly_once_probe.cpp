@@ -72,7 +72,7 @@ const char* run_rows(From from) {
         window.complete(claim, {}, digests);
         continue;
       }
-      const BlockTable::Place place = layout.table->place(claim.unit);
+      const BlockTable::FileRows place = layout.table->place(claim.unit);
       const auto failures = server.serve({claim.unit, place.file, place.rows, claim.first, 0},
                                          {claim.requests, {}, runs}, window.cancel_flag());
       window.complete(claim, failures, digests);

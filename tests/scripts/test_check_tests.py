@@ -65,7 +65,7 @@ def test_a_room_that_is_too_full_is_named(tmp_path: Path, folder: str) -> None:
     assert status == 0, output
     status, output = check(tmp_path, {f"python/tests/{folder}/test_45.py": ""})
     assert status == 1
-    assert output.startswith(f"python/tests/{folder}: 46 test files, where 45 are allowed: ")
+    assert output.startswith(f"python/tests/{folder}: 46 test files, where 45 may be: ")
 
 
 @pytest.mark.parametrize("test", ["import jet\n", '"""jets"""\n', "from .jets import x\nfrom . import jets\n"])

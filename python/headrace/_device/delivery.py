@@ -153,7 +153,8 @@ class Delivery:
             self._figures = Figures(self._backend.name)
         copier = self._copier  # another thread may take it from an idle loader
         if copier is None:
-            self._copier = copier = Copier(self._backend, _headrace.STAGED_BATCHES, native.staging_bytes(), self._figures)
+            buffers = _headrace.STAGED_BATCHES
+            self._copier = copier = Copier(self._backend, buffers, native.staging_bytes(), self._figures)
         return Way(
             copy=copier.copy,
             hand_over=HandOver(self._backend, copier, self._figures),

@@ -6,7 +6,6 @@ import contextlib
 import json
 import os
 import random
-import re
 import shutil
 import stat
 import subprocess
@@ -32,9 +31,8 @@ def least_memory(path: Path, batch_size: int) -> int:
     """The smallest budget that works without a cache."""
     with pytest.raises(hr.OutOfBudgetError) as caught:
         hr.Loader(path, batch_size, memory=1 << 16, cache="none", threads=1)
-    found = re.search(r"memory=(\d+)", str(caught.value))
-    assert found
-    return int(found[1])
+    assert caught.value.needed_bytes, str(caught.value)
+    return caught.value.needed_bytes
 
 
 def build(shards: Shards, directory: Path, **options: Any) -> Path:

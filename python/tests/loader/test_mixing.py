@@ -55,7 +55,7 @@ class Layout:
         """Return the least budget that the refusal of one byte names."""
         with pytest.raises(hr.OutOfBudgetError) as refused:
             self.loader(memory=1, **more)
-        return int(re.search(r"memory=(\d+)", str(refused.value))[1])
+        return refused.value.needed_bytes or 0
 
     def blocks_of(self, rows: np.ndarray) -> np.ndarray:
         """Return a number for the block of each row."""

@@ -258,7 +258,7 @@ class RequestWindow {
   std::vector<std::uint32_t> state_of_unit_[2];  // by epoch parity; 0: none, else index + 1
   MapProgress progress_[2];                      // by epoch parity
   Claimed claimed_[2];                           // by epoch parity
-  std::vector<std::uint32_t> blocks_, units_;    // scratch
+  std::vector<std::uint32_t> asking_, units_;    // scratch
   NeedHeap needed_, complete_;
   std::vector<std::uint64_t> finishing_;   // slots with finishing tasks to claim, oldest first
   StepContent planned_;                    // the planner's own; of slot end_ once it is planned

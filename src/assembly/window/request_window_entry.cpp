@@ -260,9 +260,9 @@ void RequestWindow::count_block(std::uint32_t block, std::uint32_t samples, std:
 bool RequestWindow::blocks_are_done(std::uint32_t unit, std::uint64_t epoch) {
   MapProgress& p = progress_[epoch & 1];
   if (p.blocks_coming[unit] == 0) {
-    blocks_.clear();
-    options_.map->blocks_of(unit, blocks_);
-    for (const std::uint32_t block : blocks_) p.blocks_coming[unit] += cursor_->rows_in(block) > 0;
+    asking_.clear();
+    options_.map->blocks_of(unit, asking_);
+    for (const std::uint32_t block : asking_) p.blocks_coming[unit] += cursor_->rows_in(block) > 0;
   }
   return p.blocks_done[unit] >= p.blocks_coming[unit];
 }

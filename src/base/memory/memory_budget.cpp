@@ -194,8 +194,8 @@ MemoryBudget::Reclaimables MemoryBudget::reclaimable(ReclaimRanks ranks) const {
   return all;
 }
 
-std::vector<MemoryBudget::Holder> MemoryBudget::parts() const {
-  std::vector<Holder> all;
+std::vector<MemoryBudget::Child> MemoryBudget::parts() const {
+  std::vector<Child> all;
   std::vector<std::shared_ptr<const MemoryBudget>> alive;  // the last of one is not to end under the lock
   {
     const std::lock_guard guard(lock());
@@ -204,7 +204,7 @@ std::vector<MemoryBudget::Holder> MemoryBudget::parts() const {
   }
   for (const auto& part : alive)
     if (const std::uint64_t used = part->snapshot().used_bytes; used > 0) all.push_back({part->name(), used});
-  std::ranges::stable_sort(all, std::greater<>(), &Holder::used_bytes);
+  std::ranges::stable_sort(all, std::greater<>(), &Child::used_bytes);
   return all;
 }
 

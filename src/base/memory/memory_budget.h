@@ -92,12 +92,12 @@ class MemoryBudget : public std::enable_shared_from_this<MemoryBudget> {
   [[nodiscard]] Reclaimables reclaimable(ReclaimRanks ranks = {}) const;
 
   /// A budget that memory of this one is reserved through.
-  struct Holder {
+  struct Child {
     std::string name;
     std::uint64_t used_bytes = 0;
   };
   /// Return those that hold anything, the largest first.
-  [[nodiscard]] std::vector<Holder> parts() const;
+  [[nodiscard]] std::vector<Child> parts() const;
 
   struct Snapshot {
     std::uint64_t limit_bytes = 0, used_bytes = 0;

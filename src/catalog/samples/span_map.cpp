@@ -78,12 +78,12 @@ std::uint64_t Spans::first_beginning_at(std::uint64_t row) const {
 }
 
 SpanMap::SpanMap(Options options) : options_(std::move(options)) {
-  std::vector<BlockTable::FileBlocks> blocks;
+  std::vector<BlockTable::FileBlocks> shuffled;
   std::vector<std::uint64_t> sizes = options_.file_ends;
   std::adjacent_difference(sizes.begin(), sizes.end(), sizes.begin());
   if (sizes.empty()) sizes = options_.spans.stretch_sizes();
-  for (const std::uint64_t samples : sizes) blocks.push_back({samples, options_.block_samples});
-  blocks_ = std::make_shared<const BlockTable>(blocks, options_.chosen);
+  for (const std::uint64_t samples : sizes) shuffled.push_back({samples, options_.block_samples});
+  blocks_ = std::make_shared<const BlockTable>(shuffled, options_.chosen);
   const std::uint64_t length = options_.spans.common_length();
   groups_.push_back({static_cast<std::uint32_t>(options_.rows->num_blocks()),
                      length > 0 ? UnitGroup::Rows::kFixed : UnitGroup::Rows::kRagged, length, false});

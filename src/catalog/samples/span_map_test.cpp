@@ -77,11 +77,11 @@ TEST(SpanMap, ChosenWindowsAreMadeOfTheirRows) {
                        .chosen = std::make_shared<const RowSet>(all.begins.size(), some),
                        .row_weight = 1,
                        .spans = Spans::windows(stretches, stride, length)});
-    const BlockTable& blocks = *map.shuffle_blocks();
-    RC_ASSERT(blocks.num_rows() == some.size());
+    const BlockTable& shuffled = *map.shuffle_blocks();
+    RC_ASSERT(shuffled.num_rows() == some.size());
     std::set<std::pair<std::uint32_t, std::uint32_t>> by_block, by_unit;
     for (std::uint64_t i = 0; i < some.size(); ++i) {
-      const BlockTable::RowPlace at = blocks.find(i);
+      const BlockTable::RowPlace at = shuffled.find(i);
       const SampleRef sample{static_cast<std::uint32_t>(at.block), at.row_in_block};
       RC_ASSERT(map.rows_of(sample) == (RowRange{all.begins[some[i]], length}));
       std::vector<Part> parts;
@@ -100,7 +100,7 @@ TEST(SpanMap, ChosenWindowsAreMadeOfTheirRows) {
       RC_ASSERT(place == length);
     }
     std::vector<std::uint32_t> named;
-    for (std::uint32_t block = 0; block < blocks.num_blocks(); ++block) {
+    for (std::uint32_t block = 0; block < shuffled.num_blocks(); ++block) {
       named.clear(), map.units_of(block, {}, named);
       for (const std::uint32_t unit : named) RC_ASSERT(by_block.emplace(block, unit).second);
     }
@@ -170,11 +170,11 @@ TEST(SpanMap, ListedSpansHaveTheirRowsTheirFileAndTheirTarget) {
                        .row_weight = 1,
                        .side_weight = 1,
                        .spans = Spans::between(starts)});
-    const BlockTable& blocks = *map.shuffle_blocks();
-    RC_ASSERT(blocks.num_rows() == chosen.size());
+    const BlockTable& shuffled = *map.shuffle_blocks();
+    RC_ASSERT(shuffled.num_rows() == chosen.size());
     for (std::uint64_t i = 0; i < chosen.size(); ++i) {
       const std::uint64_t run = chosen[i];
-      const BlockTable::RowPlace at = blocks.find(i);
+      const BlockTable::RowPlace at = shuffled.find(i);
       const SampleRef sample{static_cast<std::uint32_t>(at.block), at.row_in_block};
       const std::optional<SampleMap::FileRow> origin = map.file_row_of(sample);
       RC_ASSERT(origin->file == file_of[run]);

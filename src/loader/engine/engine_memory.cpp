@@ -26,7 +26,7 @@ bool is_short_of_memory(const Result<EnginePlan>& plan) {
 }
 
 /// "loader of train.h5 1.00 GiB, loader of test.h5 0.50 GiB"
-std::string name_holders(const std::vector<MemoryBudget::Holder>& parts) {
+std::string name_holders(const std::vector<MemoryBudget::Child>& parts) {
   std::string text;
   for (std::size_t p = 0; p < std::min(parts.size(), kNamed); ++p)
     text += fmt::format("{}{} {}", text.empty() ? "" : ", ", parts[p].name, format_bytes(parts[p].used_bytes));
@@ -176,8 +176,8 @@ Result<EnginePlan> EngineManager::plan_beside_others(
 // away
 
 std::string EngineManager::other_holders() const {
-  std::vector<MemoryBudget::Holder> parts = MemoryBudget::process()->parts();
-  const auto own = std::find_if(parts.begin(), parts.end(), [&](const MemoryBudget::Holder& part) {
+  std::vector<MemoryBudget::Child> parts = MemoryBudget::process()->parts();
+  const auto own = std::find_if(parts.begin(), parts.end(), [&](const MemoryBudget::Child& part) {
     return part.name == budget_->name() && part.used_bytes == budget_->snapshot().used_bytes;
   });
   if (own != parts.end()) parts.erase(own);
