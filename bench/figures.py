@@ -28,8 +28,8 @@ def against_limit(variant: str) -> dict[str, Contestant]:
     return {"headrace": Contestant("headrace epochs", variant), "limit": Contestant("limit", variant)}
 
 
-def workers(program: str) -> dict[str, Contestant]:
-    rivals = {f"torch w{n}": Contestant(program, options=("--workers", str(n))) for n in (0, 1, 2)}
+def workers(read: str) -> dict[str, Contestant]:
+    rivals = {f"torch w{n}": Contestant("torch_h5py", options=("--read", read, "--workers", str(n))) for n in (0, 1, 2)}
     return {"headrace": Contestant("headrace epochs", options=("--framework", "torch")), **rivals}
 
 
@@ -197,7 +197,7 @@ FIGURES: list[Figure] = [
         'later epochs, `cache="none"`, against torch DataLoader + h5py, slices of 512, best of 0-2 workers',
         4.5,
         True,
-        workers("torch_slices"),
+        workers("slices"),
         over_best_rival,
         "x",
         headline=True,
@@ -209,7 +209,7 @@ FIGURES: list[Figure] = [
         'later epochs, `cache="none"`, against torch DataLoader + h5py, a row at a time, best of 0-2 workers',
         300,
         True,
-        workers("torch_rows"),
+        workers("rows"),
         over_best_rival,
         "x",
         headline=True,

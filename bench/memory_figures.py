@@ -184,7 +184,7 @@ def recipe(order: str, options: tuple[str, ...], grouped_options: tuple[str, ...
     """The recipe with 0 to 2 workers, and with what would make it better."""
     return {
         f"LRU{text} w{workers}": Contestant(
-            "torch_lru", CHUNKS_1024, ("--order", order, "--workers", str(workers), *more)
+            "torch_h5py", CHUNKS_1024, ("--read", "lru", "--order", order, "--workers", str(workers), *more)
         )
         for text, more in (("", options), (" grouped", ("--group", *grouped_options)))
         for workers in (0, 1, 2)

@@ -26,7 +26,10 @@ def over_copy(particles: int, runs: Runs) -> list[float]:
 # A dense batch has 35 MB: the window of 1 GiB, which other figures have, would decode each chunk 1.8 times an epoch.
 DENSE = Contestant("headrace epochs", options=("--dense", "--memory", "2GiB"))
 DENSE_TORCH = Contestant("headrace epochs", options=("--dense", "--memory", "2GiB", "--framework", "torch"))
-SLICES = {f"torch w{n}": Contestant("torch_slices", options=("--dense", "--workers", str(n))) for n in (0, 1, 2)}
+SLICES = {
+    f"torch w{n}": Contestant("torch_h5py", options=("--read", "slices", "--dense", "--workers", str(n)))
+    for n in (0, 1, 2)
+}
 PAIRS = Contestant("pairs", "", ("11",), trial=("1",))
 RECORDINGS = Contestant("grouped_evaluation", "", trial=("--recordings", "50", "--repetitions", "1"))
 ROUND = ("--rounds", "1")

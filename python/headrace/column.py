@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -12,8 +12,13 @@ from headrace._dataset.index import is_row_number
 from headrace._support.checks import invalid
 from headrace.fields import FieldInfo
 
-if TYPE_CHECKING:
-    from headrace.dataset import Dataset
+
+class _Samples(Protocol):
+    """What a column uses of the :class:`Dataset` that has its field alone."""
+
+    def __len__(self) -> int: ...
+    def __iter__(self) -> Iterator[Mapping[str, Any]]: ...
+    def __getitem__(self, rows: Any, /) -> Mapping[str, Any]: ...
 
 
 class Column:
@@ -31,7 +36,7 @@ class Column:
         attrs: Attributes of the field's array that all files agree in (see :attr:`Dataset.attrs`).
     """
 
-    def __init__(self, dataset: Dataset, info: FieldInfo, attrs: Attributes) -> None:
+    def __init__(self, dataset: _Samples, info: FieldInfo, attrs: Attributes) -> None:
         self._dataset = dataset
         self.info = info
         self.attrs = attrs

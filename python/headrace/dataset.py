@@ -11,12 +11,12 @@ import numpy as np
 
 from headrace import _headrace
 from headrace._dataset.attributes import Attributes
+from headrace._dataset.batch_rows import BatchRows
 from headrace._dataset.functions import ColumnFunction, apply, name_of, rows_of
 from headrace._dataset.index import is_row_number, row_number, row_numbers
 from headrace._dataset.join import Table, join_of
 from headrace._dataset.ragged import sample
 from headrace._dataset.space import TURNS, Boxes, check_turned
-from headrace._loader.steps import Step
 from headrace._support.checks import engine_text, invalid, one_of, split_shares, whole_number
 from headrace._support.display import dataset_html
 from headrace._support.logging import warn
@@ -154,8 +154,8 @@ class Dataset:
 
     def __getitems__(self, rows: Sequence[int]) -> Sequence[Sample]:
         """Return several samples, each block decoded once: what torch's DataLoader asks for instead of one by one."""
-        if isinstance(rows, Step) and rows.loader.dataset is self:
-            return rows.loader._walk.deliver(rows)
+        if isinstance(rows, BatchRows) and (delivered := rows.delivered(self)) is not None:
+            return delivered
         columns = self[list(rows)]
         return [sample(columns, i) for i in range(len(rows))]
 

@@ -135,7 +135,7 @@ class GroupReducer:
         shape = () if labels else tuple(values.shape[1:])
         if self._shape not in (None, shape) or (self._totals is not None and labels != self._totals.of_labels):
             raise invalid(f"rows of shape {shape} follow rows of shape {self._shape}", "reset() begins anew.")
-        rows = self._flat_ids(groups, values)
+        rows = self._flat_ids(groups)
         if len(rows) != len(values):
             raise invalid(f"there are {len(values)} values for {len(rows)} rows", "Give one for each row of the batch.")
         if self._totals is None:
@@ -171,7 +171,7 @@ class GroupReducer:
         words = {"classes": classes, "of_labels": labels, "binary": not shape and not labels, **where}
         return Totals.of_words(self.num_groups, self.reduce, self.k, self.threshold, words)
 
-    def _flat_ids(self, groups: Any, values: Any) -> Any:
+    def _flat_ids(self, groups: Any) -> Any:
         """Return the number of each row's finest group, over all coarser ones."""
         weight = groups.get("_weight") if isinstance(groups, Mapping) else None
         if isinstance(groups, Mapping):

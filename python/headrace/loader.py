@@ -18,8 +18,7 @@ from headrace._loader.arguments import takes_options
 from headrace._loader.begin import BeginsLater, begin
 from headrace._loader.options import Words, delivery_to, order_of, resolve
 from headrace._loader.order import engine_words, need_numbers
-from headrace._loader.steps import Rows, Steps, collate
-from headrace._loader.walk import Walk
+from headrace._loader.steps import Rows, Steps, Walk, collate
 from headrace._support.checks import engine_text, invalid, whole_number
 from headrace._support.display import preformatted
 from headrace._support.knobs import LOADER_KNOBS

@@ -171,7 +171,7 @@ class Slices:
 def torch_slices(rows: Rows, batch_size: int, *, shuffled: bool, workers: int, memory: int) -> Iterable[Columns]:
     """Slices in random order: which rows share a batch never changes."""
     del memory
-    return _data_loader(Slices(rows, batch_size), workers, batch_size=None, shuffle=shuffled)
+    return data_loader(Slices(rows, batch_size), workers, batch_size=None, shuffle=shuffled)
 
 
 class SingleRows:
@@ -196,7 +196,7 @@ class SingleRows:
 def torch_rows(rows: Rows, batch_size: int, *, shuffled: bool, workers: int, memory: int) -> Iterable[Columns]:
     """A row at a time, in a wholly random order."""
     del memory
-    return _data_loader(SingleRows(rows), workers, batch_size=batch_size, shuffle=shuffled)
+    return data_loader(SingleRows(rows), workers, batch_size=batch_size, shuffle=shuffled)
 
 
 class CachedUnits:
@@ -258,7 +258,7 @@ class WindowedOrder:
             yield from (self.random.permutation(rows) if self.shuffled else rows).tolist()
 
 
-def _as_it_is(batch: Columns) -> Columns:
+def as_it_is(batch: Columns) -> Columns:
     return batch
 
 
@@ -277,10 +277,10 @@ def torch_lru(rows: Rows, batch_size: int, *, shuffled: bool, workers: int, memo
     """An LRU of chunks in each worker, and an order that stays inside it."""
     data = CachedUnits(rows, lru_units(rows, workers, memory))
     order = WindowedOrder(data, shuffled)
-    return _data_loader(data, workers, batch_size=batch_size, sampler=order, collate_fn=_as_it_is)
+    return data_loader(data, workers, batch_size=batch_size, sampler=order, collate_fn=as_it_is)
 
 
-def _data_loader(data: Any, workers: int, **options: Any) -> Iterable[Columns]:
+def data_loader(data: Any, workers: int, **options: Any) -> Iterable[Columns]:
     import torch
     from torch.utils.data import DataLoader
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,13 +12,23 @@ from numpy.typing import NDArray
 from headrace import _headrace
 from headrace._dataset.csv_table import csv_paths, need_columns, read_csv
 from headrace._support.checks import brief, invalid, path_bytes
+from headrace.column import Column
 from headrace.errors import FieldMissingError, FileMissingError, InvalidArgumentError
+from headrace.fields import FieldInfo
 
-if TYPE_CHECKING:
-    from headrace.dataset import Dataset
+
+class FieldTable(Protocol):
+    """What is used of a :class:`Dataset` that is given as a table."""
+
+    @property
+    def fields(self) -> Mapping[str, FieldInfo]: ...
+    @property
+    def sample_bytes(self) -> int: ...
+    def __getitem__(self, name: str, /) -> Column: ...
+
 
 #: A path, a data set, or a mapping of names to columns. A data frame is a mapping in what it can do.
-Table: TypeAlias = "str | os.PathLike[str] | Dataset | Mapping[str, Any]"
+Table: TypeAlias = str | os.PathLike[str] | FieldTable | Mapping[str, Any]
 
 #: What a table that is no file is called in messages.
 IN_MEMORY = "the table"
@@ -58,7 +68,7 @@ def read_table(table: Any, names: Sequence[str], optional: Sequence[str] = ()) -
             raise FileMissingError(f"{path}: no file matches", message="no file matches", file=path)
     elif is_path(table):
         parts = _read_files(path_bytes(table), names, optional)
-    elif hasattr(table, "sample_bytes"):  # a Dataset, whose module imports this one
+    elif hasattr(table, "sample_bytes"):  # a Dataset: no mapping has that
         have = list(table.fields)
         need_columns(names, have, IN_MEMORY)
         wanted = _wanted(names, optional, have)

@@ -52,15 +52,11 @@ class Channel:
         self.thread: threading.Thread | None = None
         self.process = os.getpid()
 
-    def has_room(self, more: int = 0) -> bool:
+    def has_room(self, more: int) -> bool:
         """Wait for room, for so many ``more`` than ``ahead``. False: nothing more is wanted."""
         while len(self._ready) >= self._ahead + more and not self.closed:
             self._went.get()
         return not self.closed
-
-    def has_ready(self) -> bool:
-        """Return True if a batch, an error or the end is there to be taken."""
-        return bool(self._ready)
 
     def wait_until_asked(self) -> None:
         """Wait until what was put was taken, and the next is asked for; or until the channel is closed."""

@@ -9,7 +9,7 @@ import threading
 import weakref
 from contextlib import AbstractContextManager
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import torch
 
@@ -17,8 +17,17 @@ from headrace._device.fake_memory import Memory
 from headrace._device.fake_program import HostStream
 from headrace._device.fake_streams import Copy, FakeEvent, FakeStream
 
-if TYPE_CHECKING:
-    from headrace._device.fake import FakeDevice
+
+class Settings(Protocol):
+    """What is used of a :class:`FakeDevice`, whose docstring says what each is."""
+
+    bytes_per_second: float
+    delay_seconds: float
+    reorders: bool
+    fails_at: int | None
+    runs_ahead: bool
+    memory_bytes: int | None
+    seed: int
 
 
 class FakeBackend:
@@ -26,7 +35,7 @@ class FakeBackend:
 
     name = "fake"
 
-    def __init__(self, device: FakeDevice) -> None:
+    def __init__(self, device: Settings) -> None:
         """Begin: no copy was made yet."""
         self._device = device
         self.lock = threading.RLock()  # a tensor may be freed by a thread that has it

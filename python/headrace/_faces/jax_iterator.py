@@ -5,15 +5,13 @@ from __future__ import annotations
 import json
 from collections import deque
 from collections.abc import Awaitable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import jax
 
+from headrace import loader as engine
 from headrace._support.checks import invalid
 from headrace.errors import ClosedError
-
-if TYPE_CHECKING:
-    from headrace._faces.jax_loader import Loader
 
 _FILE = "headrace_loader.json"
 #: Key of a state behind the last of ``num_epochs`` epochs: how many that are. The next epoch of such a state is none.
@@ -46,6 +44,21 @@ def state_from(state: Any) -> IteratorState:
     return IteratorState(made)
 
 
+class GlobalLoader(Protocol):
+    """What an iterator uses of its :class:`headrace.jax.Loader`."""
+
+    loader: engine.Loader
+    num_epochs: int | None
+    ahead: int
+    _state: IteratorState | None
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None: ...
+    def _live(self) -> BatchIterator | None: ...
+    def _next_state(self) -> IteratorState: ...
+    def _placed(self, columns: Mapping[str, Any]) -> dict[str, jax.Array]: ...
+    def _take_finished(self) -> bool: ...
+
+
 class BatchIterator(Iterator[dict[str, jax.Array]]):
     """The global batches of a loader, one after the other. Made by ``iter(loader)``; use it from one thread.
 
@@ -53,7 +66,7 @@ class BatchIterator(Iterator[dict[str, jax.Array]]):
     with ClosedError.
     """
 
-    def __init__(self, loader: Loader) -> None:
+    def __init__(self, loader: GlobalLoader) -> None:
         self._loader = loader
         self._closed = False
         self._state: IteratorState | None = None  # of what was delivered; None: nothing yet

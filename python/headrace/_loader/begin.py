@@ -7,19 +7,39 @@ import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from headrace import _headrace
+from headrace._loader.agreement import Agreement
 from headrace._loader.host_epoch import Function, HostEpoch, Through
+from headrace._loader.options import Words
 from headrace._support.logging import logger
 from headrace._support.trainers import overfits
-from headrace.samplers import FedEpoch, LookAhead
+from headrace.dataset import Dataset
+from headrace.samplers import FedEpoch, Listing, LookAhead
 
 if TYPE_CHECKING:
-    from headrace.loader import Loader
+    from headrace._device.delivery import Delivery
 
 
-def begin(loader: Loader, prepare: Function | None, finish: Function | None) -> Iterator[Any]:
+class BeginningLoader(Protocol):
+    """What the beginning of an epoch uses of a :class:`headrace.Loader`."""
+
+    _native: _headrace.Loader
+    _dataset: Dataset
+    _options: Words
+    _order: Any
+    _listing: Listing | None
+    _agreement: Agreement
+    _delivery: Delivery | None
+    _repeated: int | None
+
+    def __len__(self) -> int: ...
+    def _ask_framework(self) -> None: ...
+    def _list_rows(self, epoch: int) -> None: ...
+
+
+def begin(loader: BeginningLoader, prepare: Function | None, finish: Function | None) -> Iterator[Any]:
     """Start the next epoch; the functions are those of :meth:`Loader._epoch`."""
     loader._ask_framework()
     _repeat_if_overfitting(loader)
@@ -41,7 +61,7 @@ def begin(loader: Loader, prepare: Function | None, finish: Function | None) -> 
 class BeginsLater(Iterator[Any]):
     """The next epoch, which begins when its first batch is asked for. It goes on after an error, as others do."""
 
-    def __init__(self, loader: Loader, prepare: Function | None, finish: Function | None) -> None:
+    def __init__(self, loader: BeginningLoader, prepare: Function | None, finish: Function | None) -> None:
         self._begin = partial(begin, loader, prepare, finish)
         self._batches: Iterator[Any] | None = None
 
@@ -51,7 +71,7 @@ class BeginsLater(Iterator[Any]):
         return next(self._batches)
 
 
-def _start(loader: Loader) -> Callable[[bool], _headrace.EpochIterator | FedEpoch]:
+def _start(loader: BeginningLoader) -> Callable[[bool], _headrace.EpochIterator | FedEpoch]:
     """Return what starts the engine's next epoch; its batches lie in the host's memory."""
 
     def start(ahead: bool) -> _headrace.EpochIterator | FedEpoch:
@@ -71,7 +91,7 @@ def _start(loader: Loader) -> Callable[[bool], _headrace.EpochIterator | FedEpoc
     return start
 
 
-def _repeat_if_overfitting(loader: Loader) -> None:
+def _repeat_if_overfitting(loader: BeginningLoader) -> None:
     if not overfits():
         loader._repeated = None
         return

@@ -8,18 +8,37 @@ it stands for: the data set hands out the loader's own batch, at the loader's sp
 from __future__ import annotations
 
 from collections.abc import Container, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, overload
+from typing import Any, Protocol, overload
 
+from headrace import _headrace
+from headrace._dataset.batch_rows import BatchRows
 from headrace._dataset.ragged import num_samples, sample, stack
 from headrace._support.checks import invalid
 
-if TYPE_CHECKING:
-    from headrace.loader import Loader
-
-__all__ = ["Delivered", "Rows", "Step", "Steps", "collate"]
+__all__ = ["Delivered", "Rows", "Step", "Steps", "Walk", "collate"]
 
 
-class Step(Sequence[int]):
+class SteppedLoader(Protocol):
+    """What steps use of a :class:`headrace.Loader`."""
+
+    _native: _headrace.Loader
+    _walk: Walk
+
+    def __len__(self) -> int: ...
+    def __iter__(self) -> Iterator[Any]: ...
+    @property
+    def dataset(self) -> object: ...
+    @property
+    def batch_size(self) -> int: ...
+    @property
+    def drop_last(self) -> bool: ...
+    def set_epoch(self, epoch: int) -> None: ...
+    def _next_samples(self) -> tuple[int, int, int, int]: ...
+    def _go_to_samples(self, epoch: int, samples: int) -> None: ...
+    def _replay(self, epoch: int, step: int) -> _headrace.ToolResult: ...
+
+
+class Step(BatchRows):
     """The row numbers of one batch, in order. Looking at them reads the batch; having it delivered does not need them.
 
     Attributes:
@@ -30,7 +49,7 @@ class Step(Sequence[int]):
         is_last: True if no step of the epoch follows.
     """
 
-    def __init__(self, loader: Loader, walk: object, epoch: int, first_sample: int, is_last: bool) -> None:
+    def __init__(self, loader: SteppedLoader, walk: object, epoch: int, first_sample: int, is_last: bool) -> None:
         self.loader = loader
         self.walk = walk
         self.epoch = epoch
@@ -56,6 +75,10 @@ class Step(Sequence[int]):
                 )
             self._rows = [sample["dataset_row"] for sample in samples]
         return self._rows
+
+    def delivered(self, dataset: object) -> Delivered | None:
+        """Return the loader's own batch; None: it delivers another data set."""
+        return self.loader._walk.deliver(self) if self.loader.dataset is dataset else None
 
     def _number(self) -> int | None:
         """Return its number among the steps of its whole epoch; None for one that begins inside of such a one."""
@@ -100,13 +123,43 @@ class Delivered(Sequence[Any]):
         return tuple(column[index] for column in self._columns)
 
 
+class Walk:
+    """Where the last pass over a loader's steps is."""
+
+    def __init__(self) -> None:
+        self._of: object = None  # what the steps of the pass have in common
+        self._batches: Iterator[Any] = iter(())
+        self._position = 0  # samples before the next step
+
+    def deliver(self, step: Step) -> Delivered:
+        """Return the batch of a step: the next of the walk through its epoch, or of a new walk that begins there."""
+        loader = step.loader
+        if self._of is not step.walk or self._position != step.first_sample:
+            if self._of is step.walk and loader._native.report().world_size > 1:
+                raise invalid(
+                    f"the batch after {self._position} samples of epoch {step.epoch} was left out, and one after "
+                    f"{step.first_sample} asked for: does Accelerate divide the batches of a loader that divides them?",
+                    "Do not pass the loader to prepare_data_loader: each rank gets its part without.",
+                )
+            loader._go_to_samples(step.epoch, step.first_sample)
+            batches = iter(loader)
+        else:
+            batches = self._batches
+        self._of, self._batches = None, iter(())  # a walk that fails or ends does not keep the epoch
+        batch = next(batches)
+        if not step.is_last:
+            self._of, self._batches = step.walk, batches
+            self._position = loader._native.step_end(step.epoch, step.first_sample)
+        return Delivered(batch)
+
+
 class Steps:
     """The batches that the next ``iter(loader)`` would deliver, as :class:`Step`; looking at them starts no epoch.
 
     It has no ``sampler``: one that others put there would change nothing.
     """
 
-    def __init__(self, loader: Loader) -> None:
+    def __init__(self, loader: SteppedLoader) -> None:
         self._loader = loader
 
     @property
@@ -139,7 +192,7 @@ class Steps:
 class Rows:
     """The row numbers that the next ``iter(loader)`` would deliver on this rank, one by one. Reads what it passes."""
 
-    def __init__(self, loader: Loader) -> None:
+    def __init__(self, loader: SteppedLoader) -> None:
         self._loader = loader
 
     def __iter__(self) -> Iterator[int]:

@@ -14,7 +14,7 @@ from headrace._support.checks import invalid, one_of
 from headrace._support.knobs import DATA_MODULE_KNOBS, refuse_unknown
 from headrace.dataset import Dataset, Paths
 from headrace.transforms import Cast, Drop, Mask, SymmetricPairs, Transform
-from headrace.transforms._words import LAYOUTS, layout_word
+from headrace.transforms._shapes import LAYOUTS
 
 #: Key of a batch → array in the files, as the scripts of JetClass write them.
 JET_FIELDS = {"node_features": "feature_matrix", "edge_features": "adjacency_matrix", "labels": "labels"}
@@ -72,8 +72,7 @@ class JetClassLightningDataModule(DataModule):
         fields: Other names in the files, for example ``{"node_features": "part_features"}``; further fields are added.
         sentinel: Value of pairs that are absent.
         layout: ``"triu_n"``: the pairs of the particles that are there come first, as JetClass scripts write them;
-            ``"triu_max"``: each pair lies where it is of all particles. Default: as the first jets have it. The words
-            before, ``"packed"`` and ``"max"``, warn.
+            ``"triu_max"``: each pair lies where it is of all particles. Default: as the first jets have it.
         predict_files: Files for ``predict()``. Default: ``test_files``.
         others: Further arguments of :class:`DataModule`, with their defaults there: ``batch_format``, ``cache``,
             ``column_fn``, ``device``, ``drop_last``, ``eval_batch_size``, ``eval_group_by``, ``max_groups``,
@@ -111,7 +110,6 @@ class JetClassLightningDataModule(DataModule):
         knobs = {**DATA_MODULE_KNOBS, "DataModule": _NOT_FOR_JETS}
         refuse_unknown("JetClassLightningDataModule", others, sorted(names - _NOT_FOR_JETS.keys()), knobs)
         one_of("preset", preset, (None, *PRESETS))
-        layout = layout_word("JetClassLightningDataModule", layout)
         one_of("layout", layout, (None, *LAYOUTS))
         given = {
             "batch_size": batch_size,

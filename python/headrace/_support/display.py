@@ -2,11 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from html import escape
-from typing import TYPE_CHECKING
+from typing import Protocol
 
-if TYPE_CHECKING:
-    from headrace.dataset import Dataset
+from headrace.fields import FieldInfo, FileInfo
+
+
+class Described(Protocol):
+    """What is shown of a :class:`Dataset`."""
+
+    def __len__(self) -> int: ...
+    @property
+    def closed(self) -> bool: ...
+    @property
+    def fields(self) -> Mapping[str, FieldInfo]: ...
+    @property
+    def files(self) -> tuple[FileInfo, ...]: ...
+    @property
+    def left_out(self) -> Mapping[str, str]: ...
+    @property
+    def sample_bytes(self) -> int: ...
 
 
 def preformatted(text: str) -> str:
@@ -14,7 +30,7 @@ def preformatted(text: str) -> str:
     return f"<pre>{escape(text)}</pre>"
 
 
-def dataset_html(dataset: Dataset) -> str:
+def dataset_html(dataset: Described) -> str:
     """A table with one line a field."""
     if dataset.closed:
         return preformatted(repr(dataset))

@@ -18,8 +18,6 @@ _MEMORY = "Use memory=: the larger it is, the more batches are ready in advance.
 _THREADS = "Use threads=: C++ threads decode, and there are no worker processes."
 _BUFFER = "Use shuffle_buffer= (bytes of data that are mixed at any time), with shuffle=True."
 _SHAPE = "Use shuffle_buffer=hr.ShuffleShape(streams, pool_blocks)."
-_DAMAGE = 'Not supported yet: damaged data is an error (on_error="raise"); run headrace verify first.'
-_DAMAGE_ALWAYS = _DAMAGE.replace(' (on_error="raise")', "")  # where there is no on_error=
 _SEED = "Use seed=: the seed and the epoch number determine every batch."
 _RANK = "Use rank=, with world_size=; or neither: then the loader finds both by itself."
 _WORLD = "Use world_size=, with rank=; or neither: then the loader finds both by itself."
@@ -74,7 +72,7 @@ LOADER_KNOBS: Mapping[str, Mapping[str, str]] = MappingProxyType(
             "workersplitter": _WORKERS,
             "cache_dir": "Use cache=: a directory.",
             "cache_size": _CACHE,
-            "handler": _DAMAGE,
+            "handler": 'Not supported yet: damaged data is an error (on_error="raise"); run headrace verify first.',
         },
         "MosaicML Streaming": {
             "shuffle_block_size": _BUFFER,
@@ -143,7 +141,6 @@ _OF_DATALOADER: Mapping[str, str] = MappingProxyType(
         _THREADS: "Use num_workers=: so many C++ threads decode, and there are no worker processes.",
         _IN_LOOP: "Use column_fn=: it gets each batch as a dict of whole columns.",
         _TO_DEVICE: "Use device=.",
-        _DAMAGE: _DAMAGE_ALWAYS,
     }
 )
 
@@ -169,7 +166,6 @@ _OF_DATA_MODULE: Mapping[str, str] = MappingProxyType(
         _WORLD: "Not needed: the Trainer's ranks are used.",
         _RANKS: "Not needed: the Trainer's ranks are used.",
         _TO_DEVICE: 'Use device="auto": batches are copied ahead to the Trainer\'s device.',
-        _DAMAGE: _DAMAGE_ALWAYS,
         _IN_LOOP: "Use column_fn=, which gets a batch as a dict of whole columns.",
         _MAP: "Use transforms=[…], which change whole batches, for all files; or column_fn=.",
         _FIELDS: "Use fields=.",
@@ -271,7 +267,6 @@ _OF_JAX: Mapping[str, str] = MappingProxyType(
         _TO_DEVICE: "Use mesh= and spec=, or sharding=: batches arrive on their devices.",
         _RANKS: "Not needed: each process finds its rows from mesh= and spec=.",
         _LOOP: "Use num_epochs=: for each iter(loader).",
-        _DAMAGE: _DAMAGE_ALWAYS,
     }
 )
 _ROWS = _OF_JAX[_RANKS]

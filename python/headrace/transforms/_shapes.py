@@ -6,7 +6,9 @@ from collections.abc import Sequence
 
 from headrace._support.checks import invalid, one_of
 from headrace.transforms._base import Transform, whole_numbers
-from headrace.transforms._words import LAYOUTS, layout_word, renamed
+
+#: Where the pairs of a sample lie in its triangle.
+LAYOUTS = ("triu_max", "triu_n")
 
 
 class SymmetricPairs(Transform):
@@ -29,7 +31,6 @@ class SymmetricPairs(Transform):
         strict: False: single pairs may be missing; the matrix has ``fill`` there.
         mask: Name of another field to make: bool of shape (P, P), True where both particles are there.
         to: Name of the field to make.
-        particles: The word for ``n`` before, which warns; so do ``layout="max"`` and ``"packed"``.
     """
 
     def __init__(
@@ -45,11 +46,9 @@ class SymmetricPairs(Transform):
         strict: bool = True,
         mask: str | None = None,
         to: str | None = None,
-        particles: int | None = None,
     ) -> None:
         name = "SymmetricPairs"
-        layout = layout_word(name, layout)
-        one_of(f"{name}: layout", layout, tuple(LAYOUTS))
+        one_of(f"{name}: layout", layout, LAYOUTS)
         if sentinel is None and (layout == "triu_n" or mask is not None):
             raise invalid(
                 f"{name}: {'layout=' + repr(layout) if layout == 'triu_n' else 'mask='} needs sentinel=",
@@ -59,7 +58,7 @@ class SymmetricPairs(Transform):
             name,
             field,
             layout=layout,
-            n=renamed(name, "n", n, "particles", particles),
+            n=n,
             sentinel=sentinel,
             fill=fill,
             diagonal=diagonal,
@@ -82,7 +81,6 @@ class Mask(Transform):
             is. Not used where there is one axis.
         fill: Value that samples are filled up with.
         count: Name of another field to make: int64, how many entries are real.
-        pad: The word for ``fill`` before, which warns.
     """
 
     def __init__(
@@ -93,9 +91,7 @@ class Mask(Transform):
         feature: int | None = None,
         fill: float = 0.0,
         count: str | None = None,
-        pad: float | None = None,
     ) -> None:
-        fill = renamed("Mask", "fill", fill, "pad", pad, default=0.0)
         super().__init__("Mask", field, to=to, feature=feature, fill=fill, count=count)
 
 

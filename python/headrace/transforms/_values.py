@@ -11,7 +11,6 @@ from numpy.typing import ArrayLike
 
 from headrace._support.checks import invalid
 from headrace.transforms._base import Transform, type_name, whole_numbers
-from headrace.transforms._words import renamed
 
 
 class Standardize(Transform):
@@ -26,7 +25,6 @@ class Standardize(Transform):
             are.
         fill: Value of that feature in padding; None: 0.
         to: Name of the field to make. None: in place of the one that is read.
-        pad: The word for ``fill`` before, which warns.
 
     Raises:
         InvalidArgumentError: ``fill`` without ``pad_feature``; in :meth:`Dataset.map`: a ``std`` or ``clip`` that is
@@ -43,9 +41,7 @@ class Standardize(Transform):
         pad_feature: int | None = None,
         fill: float | None = None,
         to: str | None = None,
-        pad: float | None = None,
     ) -> None:
-        fill = renamed("Standardize", "fill", fill, "pad", pad)
         if fill is not None and pad_feature is None:
             raise invalid(
                 "Standardize: fill= does nothing without pad_feature=", "Name the feature that tells padding."

@@ -1,8 +1,7 @@
-"""The words of transforms: those of before warn once and mean the same; what does nothing is refused."""
+"""The words of transforms: what they mean, and that what does nothing is refused."""
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,17 +12,11 @@ import pytest
 import headrace as hr
 from headrace import transforms as T
 from headrace._support.knobs import SPEC_AUGMENT_KNOBS
-from headrace.transforms import _words
 
 pytestmark = pytest.mark.fast
 
 SENTINEL = -999.0
 TORCHAUDIO = SPEC_AUGMENT_KNOBS["torchaudio"]
-
-
-@pytest.fixture(autouse=True)
-def nothing_was_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_words, "_told", set())
 
 
 @pytest.fixture(scope="module")
@@ -58,42 +51,9 @@ def test_the_engine_has_the_words_that_were_typed(jets: hr.Dataset) -> None:
         assert words in str(data)
     with pytest.raises(hr.CorruptDataError, match="layout='triu_n'"):
         jets.map(T.SymmetricPairs("adj", "triu_max", 4, SENTINEL))[1]
-    for name, value in (("layout", "packed"), ("particles", 4)):
+    for name, value in (("layout", "triangle"), ("particles", 4)):
         with pytest.raises(hr.InvalidArgumentError, match=name):
             jets.map(T.Transform("SymmetricPairs", "adj", **{name: value}))
-
-
-OLD: dict[str, tuple[Callable[[], T.Transform], Callable[[], T.Transform]]] = {
-    "layout='triu_max'": (
-        lambda: T.SymmetricPairs("adj", layout="max"),
-        lambda: T.SymmetricPairs("adj", layout="triu_max"),
-    ),
-    "layout='triu_n'": (
-        lambda: T.SymmetricPairs("adj", layout="packed", sentinel=SENTINEL),
-        lambda: T.SymmetricPairs("adj", layout="triu_n", sentinel=SENTINEL),
-    ),
-    "n=": (lambda: T.SymmetricPairs("adj", particles=4), lambda: T.SymmetricPairs("adj", n=4)),
-    "fill=": (lambda: T.Mask("adj", pad=SENTINEL, count="n"), lambda: T.Mask("adj", fill=SENTINEL, count="n")),
-    "Standardize.* fill=": (
-        lambda: T.Standardize("adj", 1.0, 2.0, pad_feature=3, pad=SENTINEL),
-        lambda: T.Standardize("adj", 1.0, 2.0, pad_feature=3, fill=SENTINEL),
-    ),
-}
-
-
-@pytest.mark.parametrize("word", OLD)
-def test_a_word_of_before_warns_once_and_means_the_same(jets: hr.Dataset, word: str) -> None:
-    old, new = OLD[word]
-    with pytest.warns(hr.HeadraceWarning, match=f"is now {word}" if "." not in word else word) as told:
-        made = old()
-    assert told[0].filename == __file__
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        assert old() == made == new()
-        rows = slice(1, 2) if "triu_n" in repr(made) else slice(0, 1)
-        first, second = (jets.map(transform)[rows] for transform in (made, new()))
-    for name, values in first.items():
-        assert np.array_equal(values, second[name])
 
 
 def test_fill_is_what_is_looked_for(jets: hr.Dataset) -> None:
@@ -111,8 +71,6 @@ def test_fill_is_what_is_looked_for(jets: hr.Dataset) -> None:
         (lambda: T.SymmetricPairs("adj", -999.0), "layout must be one of"),
         (lambda: T.SymmetricPairs("adj", layout="triu_n"), "layout='triu_n' needs sentinel="),
         (lambda: T.SymmetricPairs("adj", mask="m"), "mask= needs sentinel="),
-        (lambda: T.SymmetricPairs("adj", n=4, particles=4), "n= and its old name particles= are both given"),
-        (lambda: T.Mask("adj", fill=1.0, pad=1.0), "fill= and its old name pad= are both given"),
         (lambda: T.Standardize("adj", 0.0, 1.0, fill=1.0), "fill= does nothing without pad_feature="),
         (lambda: T.SpecAugment("mel"), "neither time= nor freq= is given"),
         (lambda: T.SpecAugment("mel", time=0, freq=0), "neither time= nor freq= is given"),

@@ -138,7 +138,7 @@ def test_a_batch_that_is_there_in_time_is_no_timeout(tmp_path: Path) -> None:
     with hr.Loader(path, 20_000, timeout=1e-6, threads=1, framework="torch", device=fake("fast")) as loader:
         iterator = iter(loader)
         for number in range(3):  # each takes some 50 ms to decode
-            assert wait_for(lambda: iterator._channel.has_ready())
+            assert wait_for(lambda: len(iterator._channel._ready) > 0)
             assert next(iterator)["x"][0, 0] == 20_000 * 64 * number
 
 

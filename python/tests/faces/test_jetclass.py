@@ -14,7 +14,6 @@ from lightning_runs import noting_model, package, trainer
 from real_data import needed
 
 import headrace as hr
-from headrace.transforms import _words
 
 package()
 import torch  # noqa: E402
@@ -78,16 +77,8 @@ def test_pairs_become_symmetric_matrices(tmp_path, features: tuple[int, ...], pa
         next(iter(JetClassLightningDataModule(tmp_path / "a.h5", layout=wrong).train_dataloader()))
 
 
-@pytest.mark.parametrize(("old", "new"), [("packed", "triu_n"), ("max", "triu_max")])
-def test_layouts_of_before_warn(tmp_path, monkeypatch: pytest.MonkeyPatch, old: str, new: str) -> None:
-    monkeypatch.setattr(_words, "_told", set())
-    jets = made(40, (), packed=old == "packed")
-    path = write(tmp_path / "a.h5", jets)
-    with pytest.warns(hr.HeadraceWarning, match=f"layout='{new}'") as told:
-        data = JetClassLightningDataModule(path, batch_size=40, shuffle=False, layout=old)
-    assert len(told) == 1
-    [batch] = data.train_dataloader()
-    assert np.array_equal(batch["edge_features"].numpy(), jets["dense"])
+def test_a_layout_has_a_name(tmp_path) -> None:
+    path = write(tmp_path / "a.h5", made(40, (), packed=True))
     with pytest.raises(hr.InvalidArgumentError, match="layout must be one of None, 'triu_max', 'triu_n'"):
         JetClassLightningDataModule(path, layout="triu")
 

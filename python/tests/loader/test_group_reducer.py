@@ -142,7 +142,7 @@ def test_ids_of_a_narrow_type_are_not_cut(where: str) -> None:
         reducer.add(torch.from_numpy(ids), torch.tensor([1, 1]))
         assert np.flatnonzero(reducer.result()["long"]["count"]).tolist() == [503, 1001]
     else:  # tensors that nothing waits for, as those of a device
-        flat = reducer._flat_ids(torch.from_numpy(ids).to("meta"), None)
+        flat = reducer._flat_ids(torch.from_numpy(ids).to("meta"))
         assert flat.dtype == torch.int64
 
 

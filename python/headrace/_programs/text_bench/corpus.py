@@ -108,13 +108,13 @@ def _text_of(line: str, field: str, place: str) -> str:
     raise invalid(f"{place} has no text {field!r}", f"Try --field {near[0]}." if near else None)
 
 
-def blocks(documents: Iterator[str], most: int = MOST_BYTES) -> Iterator[list[str]]:
-    """Yield documents in lists of about a MiB, and end before there are more than ``most`` bytes of them."""
+def blocks(documents: Iterator[str]) -> Iterator[list[str]]:
+    """Yield documents in lists of about a MiB, and end before there are more than MOST_BYTES of them."""
     block: list[str] = []
     total = size = 0
     for text in documents:
         length = len(text.encode("utf-8", "replace"))
-        if total + length > most:
+        if total + length > MOST_BYTES:
             break
         block.append(text)
         total, size = total + length, size + length
@@ -125,12 +125,12 @@ def blocks(documents: Iterator[str], most: int = MOST_BYTES) -> Iterator[list[st
         yield block
 
 
-def read_lines(path: Path, count: int | None = None) -> list[str]:
-    """Return the first so many texts of a file that :func:`write_lines` wrote; all of them by default."""
+def read_lines(path: Path, count: int) -> list[str]:
+    """Return the first so many texts of a file that :func:`write_lines` wrote."""
     texts: list[str] = []
     with path.open(encoding="utf-8") as lines:
         for line in lines:
-            if count is not None and len(texts) == count:
+            if len(texts) == count:
                 break
             texts.append(json.loads(line)["text"])
     return texts
