@@ -9,8 +9,8 @@
 #include "dataset/recipe/verb_options.h"
 #include "loader/options/loader_settings.h"
 #include "storage/whole_file.h"
+#include "tools/programs/text_config.h"
 #include "tools/runs/run_file_text.h"
-#include "tools/runs/text_config.h"
 #include "tools/runs/yaml.h"
 
 namespace headrace {

@@ -1,4 +1,4 @@
-#include "tools/runs/text_config.h"
+#include "tools/programs/text_config.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
