@@ -58,9 +58,10 @@ format: ## rewrite the sources in the house style
 	@git ls-files '*.h' '*.cpp' | xargs $(VENV)/clang-format -i
 	@$(VENV)/ruff format -q . && $(VENV)/ruff check -q --fix .
 
-docs: ## the manual as a static site in build/docs, with the docstrings of the Python package
+docs: ## the manual as a static site in build/docs, with the docstrings of the Python package and the C++ headers
 	@scripts/setup.sh docs
 	@NO_MKDOCS_2_WARNING=1 $(VENV)/mkdocs build --strict --clean
+	@doxygen docs/Doxyfile && echo 'C++: build/docs/cpp/index.html'
 
 wheel: ## a self-contained wheel in wheelhouse/
 	@scripts/setup.sh wheel

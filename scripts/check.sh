@@ -21,6 +21,10 @@ check tests "$bin/python" scripts/check_tests.py
 check sizes "$bin/python" scripts/check_sizes.py
 check comments "$bin/python" scripts/check_comments.py
 check reference "$bin/python" scripts/write_reference.py --check
+if command -v doxygen >/dev/null; then # `make docs` installs it
+  mkdir -p build/docs
+  check cpp-reference doxygen docs/Doxyfile
+fi
 check clang-format "$bin/clang-format" --dry-run --Werror "${cpp[@]}"
 check shellcheck "$bin/shellcheck" "${shell[@]}"
 check ruff "$bin/ruff" check .

@@ -11,6 +11,7 @@ case $group in
   demo | docs | wheel) ;;
   *) packages+=(libgtest-dev librapidcheck-dev) ;;
 esac
+[ "$group" != docs ] || packages+=(doxygen)
 [ "$group" != check ] || packages+=(clang libclang-rt-dev libbenchmark-dev) # fuzz targets; sources that only clang is shown
 python=${PYTHON:-python3}
 # The venv module and Python.h: packages of the system's Python; any other Python brings its own.

@@ -1,4 +1,4 @@
-"""Writes docs/reference*.md from the sources: Python docstrings, C++ headers, the options table, the command line.
+"""Writes docs/reference.md from the sources: Python docstrings, the options table, the command line.
 
 usage: write_reference.py [--check]
 

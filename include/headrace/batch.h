@@ -74,9 +74,9 @@ class Batch {
  public:
   /// Memory of the fields; `holders[i]` keeps `data[i]` alive.
   struct Parts {
-    std::shared_ptr<const std::vector<Field>> fields;
-    std::vector<std::byte*> data;
-    std::vector<std::shared_ptr<void>> holders;
+    std::shared_ptr<const std::vector<Field>> fields;  ///< In the order of the arrays.
+    std::vector<std::byte*> data;                      ///< Where each array begins.
+    std::vector<std::shared_ptr<void>> holders;        ///< What keeps each alive.
     /// Offsets of each ragged field: number of rows before each sample, then of all rows. Null for dense fields; empty
     /// if all fields are dense.
     std::vector<std::shared_ptr<const std::vector<std::int64_t>>> offsets;
@@ -84,10 +84,11 @@ class Batch {
     std::vector<std::uint64_t> array_rows;
     /// Rows that each sample has in arrays that were filled up to the longest one; empty: there is none.
     std::vector<std::optional<std::uint64_t>> widths = {};
-    std::uint64_t rows = 0;  ///< Number of samples.
-    std::uint64_t epoch = 0;
-    std::uint64_t index = 0;
+    std::uint64_t rows = 0;   ///< Number of samples.
+    std::uint64_t epoch = 0;  ///< The batch's epoch.
+    std::uint64_t index = 0;  ///< Its number in the epoch.
   };
+  /// Make a batch of its parts.
   explicit Batch(Parts parts) : parts_(std::move(parts)) {}
 
   /// Return the number of samples.

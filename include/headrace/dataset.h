@@ -126,7 +126,7 @@ using DataTree = std::shared_ptr<const DataNode>;
 class Dataset {
  public:
   struct Impl;
-  explicit Dataset(std::shared_ptr<Impl> impl);
+  explicit Dataset(std::shared_ptr<Impl> impl);  ///< For the library: open() makes data sets.
 
   /// Return the number of samples.
   [[nodiscard]] std::uint64_t size() const;

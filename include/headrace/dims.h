@@ -19,7 +19,7 @@ class Dims {
   Dims() = default;  ///< A scalar.
   /// Throws Error(kInvalidArgument) if a ragged extent follows a fixed one.
   Dims(std::initializer_list<std::uint64_t> extents) : Dims(std::vector<std::uint64_t>(extents)) {}
-  explicit Dims(std::vector<std::uint64_t> extents);
+  explicit Dims(std::vector<std::uint64_t> extents);  ///< The same of a vector.
 
   /// Return all extents; kRagged stands for those that differ between samples.
   [[nodiscard]] const std::vector<std::uint64_t>& extents() const { return extents_; }

@@ -40,6 +40,7 @@ std::string_view to_string(ErrorCode code);
 struct ByteRange {
   std::uint64_t offset = 0;  ///< First byte, counted from the start of the file.
   std::uint64_t size = 0;    ///< Number of bytes.
+  /// Return the byte behind the last.
   [[nodiscard]] std::uint64_t end() const { return offset + size; }
   friend bool operator==(const ByteRange&, const ByteRange&) = default;
 };
@@ -53,23 +54,34 @@ class Error : public std::exception {
 
   // Each sets its part of the place, unless an inner layer has already set it. That of a temporary gives a temporary,
   // which `return` and `throw` move from.
+
+  /// Set the path of the file.
   Error& with_file(std::string_view file) &;
+  /// Set the path of the file.
   Error&& with_file(std::string_view file) && { return std::move(with_file(file)); }
+  /// Set the name of the field, or of the array in the file.
   Error& with_field(std::string_view field) &;
+  /// Set the name of the field, or of the array in the file.
   Error&& with_field(std::string_view field) && { return std::move(with_field(field)); }
   /// Set the chunk coordinates as text, for example "(12,0,0)".
   Error& with_chunk(std::string_view chunk) &;
+  /// Set the chunk coordinates as text.
   Error&& with_chunk(std::string_view chunk) && { return std::move(with_chunk(chunk)); }
+  /// Set the bytes that are to blame.
   Error& with_bytes(ByteRange range) &;
+  /// Set the bytes that are to blame.
   Error&& with_bytes(ByteRange range) && { return std::move(with_bytes(range)); }
   /// Set the step that failed: "open", "index", "read", a filter's name, "scatter".
   Error& with_stage(std::string_view stage) &;
+  /// Set the step that failed.
   Error&& with_stage(std::string_view stage) && { return std::move(with_stage(stage)); }
   /// Set what the user can do: a whole sentence, often a command.
   Error& with_hint(std::string_view hint) &;
+  /// Set what the user can do.
   Error&& with_hint(std::string_view hint) && { return std::move(with_hint(hint)); }
   /// Set the smallest memory budget with which it would not have failed.
   Error& with_needed_bytes(std::uint64_t bytes) &;
+  /// Set the smallest memory budget with which it would not have failed.
   Error&& with_needed_bytes(std::uint64_t bytes) && { return std::move(with_needed_bytes(bytes)); }
 
   /// Return the kind of error.

@@ -54,9 +54,10 @@ struct LoaderOptions {
   BatchChoice batch = {};  ///< How large batches are. Leave it out where an order lists batches (Listed::batch_rows).
   Order order = {};        ///< Order of the samples.
   std::uint64_t seed = 0;  ///< Seed of the order.
-  /// Data-parallel rank and number of ranks; give both or neither. Default: what torchrun, srun or mpirun put into the
+  /// Data-parallel rank; give it with world_size or neither. Default: what torchrun, srun or mpirun put into the
   /// environment, read when an epoch starts; otherwise 0 of 1.
-  std::optional<std::uint32_t> rank = {}, world_size = {};
+  std::optional<std::uint32_t> rank = {};
+  std::optional<std::uint32_t> world_size = {};  ///< Number of ranks.
   /// True: each batch has a field "_rows", int64: (file, row) of every sample. Of patches "_volume", the number of the
   /// file, and "_start", the first voxel.
   bool provenance = false;
@@ -101,8 +102,8 @@ class Loader {
   /// Errors: kInvalidArgument; kOutOfBudget, with the smallest budget that would be enough; kCancelled.
   Loader(Dataset dataset, LoaderOptions options, const std::function<bool()>& go_on = {});
   ~Loader();
-  Loader(Loader&&) noexcept;
-  Loader& operator=(Loader&&) noexcept;
+  Loader(Loader&&) noexcept;             ///< Moves the engine, which goes on.
+  Loader& operator=(Loader&&) noexcept;  ///< Moves the engine, which goes on; closes the one that was there.
 
   /// Where a loader is once the program has what was taken of an epoch.
   struct Place {
@@ -194,7 +195,7 @@ class Loader {
   /// unfinished epoch. \param batch_rows  Samples of each batch, if batches are listed too.
   /// Errors: kInvalidArgument if a row does not exist, or batches do not hold the rows; the loader is then unchanged.
   void set_rows(std::uint64_t epoch, std::vector<std::uint64_t> rows, std::span<const std::uint64_t> batch_rows = {});
-  void set_rows(std::vector<std::uint64_t> rows);
+  void set_rows(std::vector<std::uint64_t> rows);  ///< Sets those of the next epoch.
   /// Add the next rows of the current epoch, if the sampler is OnlineSampler. A batch is delivered once all its rows
   /// were given; rows beyond that are read ahead. Errors: kInvalidArgument if a row does not exist, or with another
   /// sampler.
@@ -257,17 +258,18 @@ class Loader {
   /// Iterator for `for (const Batch& batch : loader)`: one epoch per loop.
   class Iterator {
    public:
-    using value_type = Batch;
-    using difference_type = std::ptrdiff_t;
-    using iterator_category = std::input_iterator_tag;
-    const Batch& operator*() const { return *batch_; }
-    const Batch* operator->() const { return &*batch_; }
+    using value_type = Batch;                             ///< What it gives.
+    using difference_type = std::ptrdiff_t;               ///< As the standard wants it.
+    using iterator_category = std::input_iterator_tag;    ///< One pass.
+    const Batch& operator*() const { return *batch_; }    ///< The batch at hand.
+    const Batch* operator->() const { return &*batch_; }  ///< The batch at hand.
+    /// Go on to the next batch. Blocks, errors: as Epoch::next().
     Iterator& operator++() {
       batch_.reset();
       batch_ = epoch_->next();
       return *this;
     }
-    void operator++(int) { ++*this; }
+    void operator++(int) { ++*this; }  ///< As ++iterator.
     friend bool operator==(const Iterator& it, std::default_sentinel_t) { return !it.batch_.has_value(); }
 
    private:
@@ -275,8 +277,8 @@ class Loader {
     std::optional<Epoch> epoch_;
     std::optional<Batch> batch_;
   };
-  Iterator begin();
-  std::default_sentinel_t end() const { return {}; }
+  Iterator begin();                                   ///< The first batch of a new epoch. Blocks: until it is there.
+  std::default_sentinel_t end() const { return {}; }  ///< Behind the last batch.
 
  private:
   friend struct LoaderInternals;

@@ -31,11 +31,14 @@ struct Report {
     std::uint64_t index_bytes = 0;        ///< Planned for the indexes of chunks.
     std::uint64_t staging_bytes = 0;      ///< Planned for the program's buffers on the way to a device.
     std::uint64_t cache_bytes = 0;        ///< Planned for decoded data kept between epochs.
-    /// Most that was allocated of each part so far. index_bytes is reserved at once and has no peak of its own.
-    std::uint64_t peak_slot_bytes = 0, peak_cache_bytes = 0, peak_scratch_bytes = 0, peak_read_buffer_bytes = 0,
-                  peak_resident_bytes = 0;
-    std::uint64_t held_over_bytes = 0;     ///< Most that batches held by the caller took beyond the budget.
-    std::uint64_t process_peak_bytes = 0;  ///< Highest resident memory of the whole process (VmHWM).
+    /// Most that was allocated for slots so far. index_bytes is reserved at once and has no peak of its own.
+    std::uint64_t peak_slot_bytes = 0;
+    std::uint64_t peak_cache_bytes = 0;        ///< The same of decoded data kept between epochs,
+    std::uint64_t peak_scratch_bytes = 0;      ///< of decoded chunks in flight,
+    std::uint64_t peak_read_buffer_bytes = 0;  ///< of stored bytes in flight,
+    std::uint64_t peak_resident_bytes = 0;     ///< and of arrays and chunks that stay decoded.
+    std::uint64_t held_over_bytes = 0;         ///< Most that batches held by the caller took beyond the budget.
+    std::uint64_t process_peak_bytes = 0;      ///< Highest resident memory of the whole process (VmHWM).
     /// Return a table of the parts: planned and measured.
     [[nodiscard]] std::string text() const;
   };

@@ -35,7 +35,7 @@ struct EncodeOptions {
 class EncodedTexts {
  public:
   struct Impl;
-  explicit EncodedTexts(std::shared_ptr<const Impl> impl);
+  explicit EncodedTexts(std::shared_ptr<const Impl> impl);  ///< For the library: a Tokenizer makes them.
 
   /// Return the number of tokens.
   [[nodiscard]] std::uint64_t size() const;
@@ -101,8 +101,8 @@ class TextEncoder {
   /// throws of them.
   explicit TextEncoder(const Tokenizer& tokenizer, const EncodeOptions& options = {});
   ~TextEncoder();
-  TextEncoder(TextEncoder&&) noexcept;
-  TextEncoder& operator=(TextEncoder&&) noexcept;
+  TextEncoder(TextEncoder&&) noexcept;             ///< Moves what was learned.
+  TextEncoder& operator=(TextEncoder&&) noexcept;  ///< Moves what was learned.
 
   /// Keep what is learned of words within so many bytes, of some 80 MiB that it may be. \return What it takes in any
   /// case: the vocabulary's own words.

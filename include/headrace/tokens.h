@@ -34,7 +34,7 @@ struct TokenOptions {
 class Tokens {
  public:
   struct Impl;
-  explicit Tokens(std::shared_ptr<const Impl> impl);
+  explicit Tokens(std::shared_ptr<const Impl> impl);  ///< For the library: open_tokens() makes them.
 
   /// Return the number of tokens.
   [[nodiscard]] std::uint64_t size() const;
@@ -100,8 +100,8 @@ class TokenWriter {
   /// Throws kInvalidArgument: something is there already, no type; kWriteFailed.
   TokenWriter(const std::string& path, const TokenWriterOptions& options);
   ~TokenWriter();
-  TokenWriter(TokenWriter&&) noexcept;
-  TokenWriter& operator=(TokenWriter&&) noexcept;
+  TokenWriter(TokenWriter&&) noexcept;             ///< Moves what was begun.
+  TokenWriter& operator=(TokenWriter&&) noexcept;  ///< Moves what was begun; what was there is removed.
 
   /// Write tokens of the document that is open. Throws kInvalidArgument: an id that the vocabulary or the type does
   /// not have, and none of them is written; kWriteFailed.

@@ -19,7 +19,7 @@ namespace headrace {
 class Volumes {
  public:
   struct Impl;
-  explicit Volumes(std::shared_ptr<const Impl> impl);
+  explicit Volumes(std::shared_ptr<const Impl> impl);  ///< For the library: open_volumes() makes them.
 
   /// Return the number of volumes.
   [[nodiscard]] std::uint64_t size() const;

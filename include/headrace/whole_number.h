@@ -16,6 +16,7 @@ namespace headrace {
 class WholeNumber {
  public:
   WholeNumber() = default;
+  /// Take any integer.
   template <std::integral T>
   WholeNumber(T value)  // NOLINT(google-explicit-constructor): every integer is one
       : is_at_least_0_(!std::is_signed_v<T> || value >= T{0}), bits_(static_cast<std::uint64_t>(value)) {}

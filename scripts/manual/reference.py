@@ -1,4 +1,4 @@
-"""The pages of the reference: the templates reference*.md.in beside this file, with tables in place of directives.
+"""The page of the reference: the template reference.md.in beside this file, with tables in place of directives.
 
 A directive is a line that begins with @:
 
@@ -8,7 +8,6 @@ A directive is a line that begins with @:
     @errors                errors and warnings
     @verbs, @flags         the command line
     @statuses              its exit statuses
-    @cpp HEADER...         what these headers declare
 
 Every public name has to be placed by one, and has to be documented: else there are no pages.
 """
@@ -20,8 +19,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 from manual.command_line import Verb, flags_table, shared_flags, verbs, verbs_table
-from manual.cpp_headers import cpp_entries
-from manual.cpp_tables import header_section
 from manual.entries import Entry, code, faults, first_sentence, markdown, table
 from manual.loader_options import options_table
 from manual.python_api import arguments_of, python_entries, read_package
@@ -53,9 +50,6 @@ class _Sources:
         self.root = root
         self.package = read_package(root)
         self.python = python_entries(self.package)
-        self.headers: dict[str, list[Entry]] = {}
-        for entry in cpp_entries(root):
-            self.headers.setdefault(entry.where, []).append(entry)
         self.placed: set[str] = set()
 
     def directive(self, name: str, words: list[str]) -> str:
@@ -83,21 +77,14 @@ class _Sources:
         if name == "errors":
             self.placed |= {n for n, entry in self.python.items() if is_error(entry, self.python)}
             return errors_table(self.root, self.python)
-        if name == "cpp":
-            self.placed |= set(words)
-            return "\n\n".join(header_section(self._header(word)) for word in words)
         raise IncompleteError(f"there is no directive @{name}")
 
     def faults(self) -> list[str]:
         """Names that are not placed, or not documented."""
-        names = {**{name: f"hr.{name}" for name in self.python}, **{name: f"headrace/{name}" for name in self.headers}}
-        lost = [text for name, text in names.items() if name not in self.placed]
-        found = [f"{text} is public, but no template of the reference has a place for it" for text in lost]
+        lost = [name for name in self.python if name not in self.placed]
+        found = [f"hr.{name} is public, but the template of the reference has no place for it" for name in lost]
         for entry in self.python.values():
             found += [f"Python: {text}" for text in faults(entry.all())]
-        for entries in self.headers.values():
-            for entry in entries:
-                found += [f"headrace/{entry.where}: {text}" for text in faults(entry.all(dot="::"))]
         shared = Verb("with loader options", "shared", shared_flags(self.root))
         for verb in [shared, *verbs(self.root)]:
             given = [(verb.name, verb.doc), *((f"{verb.name} {flag.name}", flag.doc) for flag in verb.flags)]
@@ -110,11 +97,6 @@ class _Sources:
             raise IncompleteError(f"a template places hr.{name}, which is not public")
         self.placed.add(name)
         return self.python[name]
-
-    def _header(self, name: str) -> list[Entry]:
-        if name not in self.headers:
-            raise IncompleteError(f"a template places headrace/{name}, which declares nothing or does not exist")
-        return self.headers[name]
 
 
 def _members(entry: Entry, prefix: str = "hr.") -> str:

@@ -21,8 +21,6 @@ if not (ROOT / "python/headrace/_headrace.pyi").exists():
 
 from manual.reference import IncompleteError, reference  # noqa: E402
 
-EPOCH = "  Epoch epoch(const std::function<bool()>& go_on = {});"
-
 
 class Sources:
     """A copy of what the reference is made of, which can be changed and put back."""
@@ -30,7 +28,7 @@ class Sources:
     def __init__(self, root: Path) -> None:
         self.root = root
         self.changed: dict[Path, str | None] = {}
-        for name in ("python/headrace", "include", "cli"):
+        for name in ("python/headrace", "cli"):
             shutil.copytree(ROOT / name, root / name, ignore=shutil.ignore_patterns("*.so", "bin", "__pycache__"))
 
     def change(self, name: str, old: str | None, new: str) -> None:
@@ -93,12 +91,6 @@ NOT_PLACED = {
         'def freshly_made() -> int:\n    """Return one."""\n    return 1\n\n\ndef show_versions()',
         "hr.freshly_made is public, but",
     ),
-    "a header": (
-        "include/headrace/base/fresh.h",
-        None,
-        "namespace headrace {\n/// Return 1.\nint fresh();\n}\n",
-        "base/fresh.h is",
-    ),
 }
 NOT_DOCUMENTED = {
     "a function": (
@@ -125,36 +117,23 @@ NOT_DOCUMENTED = {
         "    uniform: bool\n    fresh: int",
         "FieldInfo.fresh has",
     ),
+    "a fragment": (
+        "python/headrace/tools.py",
+        '    """Print the versions',
+        '    """Of versions',
+        "show_versions: say what it is",
+    ),
+    "no full stop": (
+        "python/headrace/fields.py",
+        "    uniform: bool",
+        "    uniform: bool\n    fresh: int  #: Fresh",
+        "FieldInfo.fresh: its doc",
+    ),
     "a bound member": (
         "python/headrace/_headrace.pyi",
         "    @property\n    def waste(",
         "    @property\n    def fresh(self) -> float: ...\n\n    @property\n    def waste(",
         "Report.fresh has",
-    ),
-    "a member in C++": (
-        "include/headrace/loader.h",
-        EPOCH,
-        EPOCH + "\n  int fresh() const;",
-        "Loader::fresh has",
-    ),
-    "a field in C++": (
-        "include/headrace/tools.h",
-        "struct BenchOptions {",
-        "struct BenchOptions {\n  int fresh, a = 0;",
-        "BenchOptions::a has",
-    ),
-    "a value in C++": ("include/headrace/tail.h", "  kPad,", "  kFresh,\n  kPad,", "Tail::kFresh has"),
-    "a fragment": (
-        "include/headrace/tail.h",
-        "///< The last samples are left out.",
-        "///< Of samples.",
-        "Tail::kDrop: say what it is",
-    ),
-    "no full stop": (
-        "include/headrace/tail.h",
-        "///< The last samples are left out.",
-        "///< Left out",
-        "Tail::kDrop: its doc",
     ),
     "an option of a verb": (
         "cli/verify.cpp",
@@ -189,12 +168,6 @@ ADDED = {
         "    def __init__(",
         "    fresh: ClassVar[int] = 3  #: Number of it.\n\n    def __init__(",
         "| `fresh` | `int` | Number of it. |",
-    ),
-    "a member in C++": (
-        "include/headrace/loader.h",
-        EPOCH,
-        EPOCH + "\n  /// Return 1.\n  [[nodiscard]] const std::map<int, Batch>& fresh(int number = 3) const;",
-        "| `fresh(number = 3)` | `map<int, Batch>` | Return 1. |",
     ),
     "an error": (
         "python/headrace/errors.py",
