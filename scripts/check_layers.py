@@ -4,6 +4,7 @@ usage: check_layers.py [ROOT]
 
 Prints FILE:LINE and the reason for each, and exits with 1 when there is one. Rules:
 - a layer is a folder of src; it includes the layers that CMakeLists.txt names as BELOW it, and those below them;
+- `order` gives the order of samples: it includes nothing of base that knows a clock, a thread or the machine;
 - a layer's components are its folders, in the order of COMPONENTS; a component includes those before it. What lies in
   the layer's own folder serves them all: the contract that they share, and what puts them together;
 - a folder holds at most 40 files beside its tests, and a test lies beside what it tests;
@@ -27,6 +28,8 @@ from layer_order import Layer, read_layers
 from own_includes import includes, source_files
 
 MOST_FILES = 40
+#: What a layer may not include of those below it: an order that reads a clock or asks a thread is none.
+FORBIDDEN = {"order": ("base/threads/", "base/machine/", "base/clock.h", "base/stage_clock.h")}
 FACE = "face"
 LISTED = "src/layer_headers.txt"
 ALWAYS_INTERNAL = re.compile(r"(_impl|_internal|-inl)\.h$")
@@ -209,6 +212,8 @@ def include_problems(tree: Tree, relative: Path, layer: str) -> list[str]:
         elif layer in tree.layers and target not in tree.layers[layer].may_include:
             allowed = [name for name in tree.layers if name in tree.layers[layer].may_include and name != layer]
             found.append(f"{where}{layer} includes {name} of {target}; it may include only {' and '.join(allowed)}")
+        elif name.startswith(FORBIDDEN.get(layer, ())) and not test:
+            found.append(f"{where}{layer} includes {name}: it depends on no clock, thread or machine")
         elif quoted and (why := internal(tree, relative, layer, target, name)):
             found.append(where + why)
         elif quoted and target == layer and layer in tree.layers and not test:

@@ -5,9 +5,9 @@ usage: check_pages.py [ROOT]
 Prints FILE:LINE and what is wrong. Rules:
 - what stands between backticks in ARCHITECTURE.md, CONTRIBUTING.md, docs/internals, docs/guides and docs/decisions, and
   begins with `src/`, another folder of the repository or the name of a layer, is there (`src/order/sampler.h`,
-  `order/sampler`). A name with <brackets>, `*` or `…` is a pattern, and not looked for;
+  `order/sampler`). Of a pattern (`<name>`, `*`, `…`) it is the folder;
 - the table of layers in ARCHITECTURE.md has the layers of CMakeLists.txt in their order, each with its components;
-- docs/decisions/README.md lists every decision.
+- docs/decisions/index.md lists every decision.
 """
 
 from __future__ import annotations
@@ -21,6 +21,8 @@ from layer_order import read_layers
 PAGES = ("ARCHITECTURE.md", "CONTRIBUTING.md", "docs/internals/*.md", "docs/guides/*.md", "docs/decisions/*.md")
 TOP = ("src", "include", "scripts", "tests", "python", "docs", "bench", "fuzz", "examples", "cmake", "cli")
 NAMED = re.compile(r"`([\w.-]+(?:/[\w.{},-]+)+/?)`")
+#: The folder of a pattern, `src/codec/<name>.cpp`.
+FOLDER = re.compile(r"`([\w.-]+(?:/[\w.-]+)*)/[^`/ ]*[<*…][^`]*`")
 #: A page that says how something is added names what its reader will make, or any x.
 MADE_BY_THE_READER = re.compile(r"(^|/)x[._]|toy|skeleton|every_verb")
 
@@ -58,9 +60,9 @@ def architecture_problems(root: Path) -> list[str]:
 def decision_problems(root: Path) -> list[str]:
     """One line of text for each decision that the list of them lacks."""
     folder = root / "docs/decisions"
-    text = (folder / "README.md").read_text(encoding="utf-8") if (folder / "README.md").is_file() else ""
+    text = (folder / "index.md").read_text(encoding="utf-8") if (folder / "index.md").is_file() else ""
     return [
-        f"docs/decisions/README.md: it lacks {path.name}"
+        f"docs/decisions/index.md: it lacks {path.name}"
         for path in sorted(folder.glob("[0-9]*.md"))
         if f"({path.name})" not in text
     ]
@@ -72,7 +74,7 @@ def problems(root: Path) -> list[str]:
     found = architecture_problems(root) + decision_problems(root)
     for page in sorted({path for pattern in PAGES for path in root.glob(pattern)}):
         for number, line in enumerate(page.read_text(encoding="utf-8").splitlines(), start=1):
-            for name in NAMED.findall(line):
+            for name in NAMED.findall(line) + FOLDER.findall(line):
                 first = name.partition("/")[0]
                 inside = f"src/{name}" if first in layers else name
                 if first not in layers and first not in TOP:

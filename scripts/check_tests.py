@@ -4,9 +4,9 @@ usage: check_tests.py [ROOT]
 
 Prints FILE: and the reason for each, and exits with 1 when there is one. Rules, of the folder python/tests:
 - a file test_*.py lies in the folder of its subject, which may have sub-folders. python/tests itself has fixtures of
-  all tests (conftest.py), and its folder `files` has helpers: modules that tests import by their bare names;
+  all tests (conftest.py), and its folder `helpers` has modules that tests import by their bare names;
 - a folder holds 45 test files at most; a sub-folder counts by itself;
-- each module of `files` is imported by another file of python/tests or tests;
+- each module of `helpers` is imported by another file of python/tests or tests;
 - a fixture is defined once: two files that need it have it from a conftest.py above both. Two fixtures are one where
   their texts are equal, and so is all that these texts name in their files.
 """
@@ -20,7 +20,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 TESTS = "python/tests"
-HELPERS = f"{TESTS}/files"
+HELPERS = f"{TESTS}/helpers"
 IMPORTERS = (TESTS, "tests")
 MOST_FILES = 45
 LEAST_LINES = 3

@@ -4,7 +4,7 @@
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit
 status=0
-mapfile -t layers < <(python3 scripts/changed_files.py | sed -n 's|^\(src\|include/headrace\)/\([a-z]*\)/.*|\2|p' | sort -u)
+mapfile -t layers < <(python3 scripts/changed_files.py | python3 scripts/changed_layers.py)
 echo "layers that changed: ${layers[*]:-none}"
 for layer in "${layers[@]}"; do
   program=build/release/${layer}_test

@@ -19,9 +19,9 @@ from headrace._loader.begin import BeginsLater, begin
 from headrace._loader.options import Words, delivery_to, order_of, resolve
 from headrace._loader.order import engine_words, need_numbers
 from headrace._loader.steps import Rows, Steps, Walk, collate
+from headrace._support.argument_hints import LOADER_KNOBS
 from headrace._support.checks import engine_text, invalid, whole_number
 from headrace._support.display import preformatted
-from headrace._support.knobs import LOADER_KNOBS
 from headrace._support.logging import logger, quiet_other_ranks, warn
 from headrace._support.progress import own_progress
 from headrace._support.trainers import calling_trainer, distributed_rank, overfits, reopen_epoch

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from headrace import _headrace
 from headrace._dataset.span_table import opened_by
 from headrace._dataset.spans import Spans
+from headrace._support.argument_hints import OPEN_KNOBS, names_knobs
 from headrace._support.checks import MOST_AXES, broadcast_choices, field_choices, path_list, whole_number
-from headrace._support.knobs import OPEN_KNOBS, names_knobs
 from headrace._support.logging import logger, warn
 from headrace._support.progress import Progress, ProgressLine, chosen_progress
 from headrace.dataset import Dataset, Fields, Paths

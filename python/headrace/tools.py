@@ -19,6 +19,7 @@ from headrace._dataset.span_table import opened_by
 from headrace._dataset.spans import Spans
 from headrace._loader.arguments import OPTIONS
 from headrace._loader.options import resolve
+from headrace._support.argument_hints import LOADER_KNOBS, refuse_unknown
 from headrace._support.checks import (
     field_choices,
     invalid,
@@ -29,7 +30,6 @@ from headrace._support.checks import (
     real_number,
     whole_number,
 )
-from headrace._support.knobs import LOADER_KNOBS, refuse_unknown
 from headrace._support.program import command_line
 from headrace._support.progress import own_progress
 from headrace.dataset import Dataset, Fields, Paths

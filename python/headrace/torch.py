@@ -29,8 +29,8 @@ from headrace._faces.torch_arguments import TorchArguments
 from headrace._headrace import Report
 from headrace._loader.arguments import takes_options
 from headrace._loader.host_epoch import call
+from headrace._support.argument_hints import DATALOADER_KNOBS
 from headrace._support.checks import invalid
-from headrace._support.knobs import DATALOADER_KNOBS
 from headrace._support.logging import logger, warn
 from headrace.dataset import Dataset, Paths
 from headrace.loader import Loader

@@ -12,8 +12,8 @@ from typing import Any
 
 from headrace import _headrace
 from headrace._dataset.space import channel_axes
+from headrace._support.argument_hints import OPEN_KNOBS, names_knobs
 from headrace._support.checks import field_choices, invalid, path_list, real_number
-from headrace._support.knobs import OPEN_KNOBS, names_knobs
 from headrace._support.logging import logger, warn
 from headrace._support.progress import Progress, ProgressLine, chosen_progress
 from headrace.dataset import Dataset, Fields, Paths

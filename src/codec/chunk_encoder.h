@@ -24,7 +24,7 @@ struct ChunkCoding {
   friend bool operator==(const ChunkCoding&, const ChunkCoding&) = default;
 };
 
-/// Return "zstd-1 + shuffle", "none".
+/// Return the coding as text, for example "zstd-1 + shuffle" or "none".
 std::string to_string(const ChunkCoding& coding);
 
 /// Return the filters in the order they are applied, with the parameters that HDF5 stores (its registered plug-ins).

@@ -24,7 +24,7 @@ enum class StorageKind : std::uint8_t {
   kHostShare,  ///< 9p, virtiofs: a directory of the host inside a virtual machine.
   kUnknown,
 };
-/// Return "solid_state", "nfs": for programs.
+/// Return the kind as a word for programs, for example "solid_state" or "nfs".
 std::string_view to_string(StorageKind kind);
 
 struct Storage {
@@ -36,7 +36,7 @@ struct Storage {
   [[nodiscard]] std::string_view meaning() const;
 };
 
-/// What the system says of a path. Tests make it up.
+/// What the system says of a path. Tests give their own.
 struct StorageFacts {
   std::uint64_t magic = 0;  ///< statfs f_type.
   unsigned major = 0, minor = 0;
@@ -45,7 +45,7 @@ struct StorageFacts {
 
 /// Return where a file lies. Errors are answers here: kUnknown. Costs a few small files of /proc and /sys.
 Storage storage_of(const std::string& path);
-/// Return the same for facts. \param root  Put before /proc and /sys paths, for tests.
+/// Return the storage that these facts describe. \param root  Put before /proc and /sys paths, for tests.
 Storage classify_storage(const StorageFacts& facts, const std::string& root = "");
 
 /// Return true if the disk has moving parts, from /sys/dev/block/MAJOR:MINOR, through partitions, device-mapper and md

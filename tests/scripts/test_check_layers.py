@@ -92,6 +92,8 @@ def test_includes_of_lower_layers_pass(tmp_path: Path) -> None:
         ("src/dataset/a.cpp", '#include "loader/engine/engine.h"', "its place is src/loader/engine\n"),
         ("src/delivery/a.cpp", "#include <headrace/mix.h>", "which belongs to dataset, above it"),
         ("src/order/plan.cpp", '#include "storage/file.h"', "may include only base and catalog\n"),
+        ("src/order/plan.cpp", '#include "base/threads/parallel.h"', "it depends on no clock, thread or machine\n"),
+        ("src/order/plan.h", '#include "base/clock.h"', "order includes base/clock.h: it depends on no clock"),
         ("src/loader/a.cpp", '  #  include "cli/table.h"', "loader includes cli/table.h"),
         (
             "src/loader/plan/a.h",

@@ -16,7 +16,7 @@ TREE = {
     "src/base/memory/pool.h": "",
     "src/loader/plan/plan.cpp": "",
     "ARCHITECTURE.md": TABLE,
-    "docs/decisions/README.md": "1. [Why](0001-why.md)\n",
+    "docs/decisions/index.md": "1. [Why](0001-why.md)\n",
     "docs/decisions/0001-why.md": "",
 }
 
@@ -50,10 +50,11 @@ def test_what_is_there_may_be_named(tmp_path: Path) -> None:
             "a\n`loader/pool.h` b",
             "docs/guides/g.md:2: there is no loader/pool.h; src/base/memory/pool.h has that name\n",
         ),
+        ("CONTRIBUTING.md", "`src/gone/<name>.cpp` `src/base/<n>/x`", "CONTRIBUTING.md:1: there is no src/gone\n"),
         ("CONTRIBUTING.md", "`src/base/gone`", "CONTRIBUTING.md:1: there is no src/base/gone\n"),
         ("docs/internals/i.md", "`scripts/gone.py`", "docs/internals/i.md:1: there is no scripts/gone.py\n"),
         ("docs/decisions/0001-why.md", "`base/gone.h`", "docs/decisions/0001-why.md:1: there is no base/gone.h\n"),
-        ("docs/decisions/0002-new.md", "", "docs/decisions/README.md: it lacks 0002-new.md\n"),
+        ("docs/decisions/0002-new.md", "", "docs/decisions/index.md: it lacks 0002-new.md\n"),
         ("ARCHITECTURE.md", TABLE + "| `tools` | |\n", "the table of layers has to have base, loader, in this order\n"),
         ("ARCHITECTURE.md", TABLE.replace(", `engine`", ""), "the row of loader lacks the component `engine`\n"),
     ],

@@ -31,9 +31,9 @@ def test_a_tree_in_order_passes(tmp_path: Path) -> None:
         {
             **full,
             "python/tests/conftest.py": "from jets import write\n\n" + FIXTURE,
-            "python/tests/files/jets.py": "import bytes_of as b\n",
-            "python/tests/files/bytes_of.py": "",
-            "python/tests/files/damage.py": "",
+            "python/tests/helpers/jets.py": "import bytes_of as b\n",
+            "python/tests/helpers/bytes_of.py": "",
+            "python/tests/helpers/damage.py": "",
             "tests/matrix/test_a.py": "def test_a():\n    from damage import flip\n",
             "python/tests/loader/test_a.py": "N = 1\n" + FIXTURE.replace("5", "N"),
             "python/tests/loader/test_b.py": "N = 2\n" + FIXTURE.replace("5", "N"),
@@ -47,7 +47,7 @@ def test_a_tree_in_order_passes(tmp_path: Path) -> None:
     assert output == "tests: 96 files of Python tests in 3 folders, fixtures written once\n"
 
 
-@pytest.mark.parametrize("folder", ["python/tests", "python/tests/files"])
+@pytest.mark.parametrize("folder", ["python/tests", "python/tests/helpers"])
 def test_a_test_in_no_room_is_named(tmp_path: Path, folder: str) -> None:
     """The folders that there are stand beside it."""
     folders = ["python/tests/data/test_a.py", "python/tests/data/windows/test_b.py", "python/tests/loader/test_c.py"]
@@ -71,10 +71,10 @@ def test_a_room_that_is_too_full_is_named(tmp_path: Path, folder: str) -> None:
 @pytest.mark.parametrize("test", ["import jet\n", '"""jets"""\n', "from .jets import x\nfrom . import jets\n"])
 def test_a_helper_that_is_not_imported_is_named(tmp_path: Path, test: str) -> None:
     """That it imports itself, or that its name is in a text, does not count."""
-    helper = {"python/tests/files/jets.py": "import jets\n", "python/tests/files/jet.py": ""}
+    helper = {"python/tests/helpers/jets.py": "import jets\n", "python/tests/helpers/jet.py": ""}
     status, output = check(tmp_path, {**helper, "python/tests/data/test_a.py": "import jet\n" + test})
     assert status == 1
-    assert output.startswith("python/tests/files/jets.py: no test imports jets: ")
+    assert output.startswith("python/tests/helpers/jets.py: no test imports jets: ")
     assert output.count("\n") == 1
 
 
@@ -92,7 +92,7 @@ def test_a_helper_that_is_not_imported_is_named(tmp_path: Path, test: str) -> No
 def test_a_fixture_that_is_written_twice_is_named(tmp_path: Path, text: str) -> None:
     """Both places are named; what else is in the files may differ."""
     one, other = "python/tests/data/test_a.py", "python/tests/loader/test_b.py"
-    files = {"python/tests/files/jets.py": "N = 5\n", "python/tests/tools/test_c.py": "import jets\n"}
+    files = {"python/tests/helpers/jets.py": "N = 5\n", "python/tests/tools/test_c.py": "import jets\n"}
     status, output = check(tmp_path, {**files, one: text, other: f"import json\n\n{text}\nM = 7\n"})
     assert status == 1
     line = next(n for n, content in enumerate(text.splitlines(), start=1) if content.startswith("@"))

@@ -1,1 +1,1 @@
-"""What the faces for other libraries (headrace.torch, .lightning, .accelerate) are made of, and share."""
+"""What the faces for other libraries (headrace.torch, .lightning, .accelerate, .jax) are made of, and share."""

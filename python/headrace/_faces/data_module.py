@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from headrace._faces.cached_chunk_knobs import OldKnobs, table
 from headrace._faces.lightning_base import LightningDataModule, say
-from headrace._faces.old_knobs import OldKnobs, table
 from headrace._faces.trainer_loader import TrainerLoader
 from headrace._headrace import ToolResult
 from headrace._loader.arguments import takes_options
 from headrace._loader.options import order_of, resolve
+from headrace._support.argument_hints import DATA_MODULE_KNOBS
 from headrace._support.checks import invalid, memory_bytes, one_of
-from headrace._support.knobs import DATA_MODULE_KNOBS
 from headrace.dataset import Dataset, Fields, Paths
 from headrace.opening import open
 from headrace.tools import check_memory

@@ -15,8 +15,8 @@ from headrace._faces.jax_iterator import FINISHED, BatchIterator, IteratorState
 from headrace._faces.jax_shards import Shards, sharding_of
 from headrace._headrace import Report
 from headrace._loader.arguments import takes_options
+from headrace._support.argument_hints import JAX_KNOBS
 from headrace._support.checks import invalid, one_of, whole_number
-from headrace._support.knobs import JAX_KNOBS
 from headrace._support.logging import logger
 from headrace.dataset import Dataset, Paths
 from headrace.opening import open

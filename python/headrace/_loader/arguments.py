@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 from headrace import _headrace
 from headrace._loader.by_tokens import ByTokens
 from headrace._loader.options import ShuffleShape
-from headrace._support.knobs import refuse_unknown
+from headrace._support.argument_hints import refuse_unknown
 
 C = TypeVar("C", bound=type)
 

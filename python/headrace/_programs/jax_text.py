@@ -9,8 +9,8 @@ from glob import glob
 from pathlib import Path
 from typing import Any
 
+from headrace._faces.cached_chunk_knobs import table
 from headrace._faces.jax_loader import Loader
-from headrace._faces.old_knobs import table
 from headrace._support.checks import invalid, path_list, whole_number
 from headrace._support.logging import logger
 from headrace.errors import FileMissingError, InvalidArgumentError, UnknownArgumentError, UnsupportedError

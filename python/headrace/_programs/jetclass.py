@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from headrace._faces.data_module import DataModule
+from headrace._support.argument_hints import DATA_MODULE_KNOBS, refuse_unknown
 from headrace._support.checks import invalid, one_of
-from headrace._support.knobs import DATA_MODULE_KNOBS, refuse_unknown
 from headrace.dataset import Dataset, Paths
 from headrace.transforms import Cast, Drop, Mask, SymmetricPairs, Transform
 from headrace.transforms._shapes import LAYOUTS

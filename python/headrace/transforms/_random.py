@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from numpy.typing import ArrayLike
 
+from headrace._support.argument_hints import SPEC_AUGMENT_KNOBS, names_knobs
 from headrace._support.checks import invalid
-from headrace._support.knobs import SPEC_AUGMENT_KNOBS, names_knobs
 from headrace.transforms._base import Transform, whole_numbers
 
 

@@ -11,7 +11,7 @@ import pytest
 
 import headrace as hr
 from headrace import transforms as T
-from headrace._support.knobs import SPEC_AUGMENT_KNOBS
+from headrace._support.argument_hints import SPEC_AUGMENT_KNOBS
 
 pytestmark = pytest.mark.fast
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import headrace as hr
-from headrace._support.knobs import DATALOADER_KNOBS, LOADER_KNOBS, OPEN_KNOBS
+from headrace._support.argument_hints import DATALOADER_KNOBS, LOADER_KNOBS, OPEN_KNOBS
 
 pytestmark = pytest.mark.fast
 

@@ -9,7 +9,7 @@ import pytest
 
 import headrace as hr
 from headrace import _headrace
-from headrace._faces.old_knobs import table
+from headrace._faces.cached_chunk_knobs import table
 
 pytestmark = pytest.mark.fast
 LINES = [("num_workers", "4", "threads=4")]

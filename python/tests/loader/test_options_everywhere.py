@@ -18,6 +18,7 @@ import headrace as hr
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
 from headrace._dataset.ragged import sample as sample_of  # noqa: E402
+from headrace._support import argument_hints  # noqa: E402
 from headrace.cellmap import CellMapDataLoader  # noqa: E402
 from headrace.torch import DataLoader, FakeDevice, SingleSampleLoader  # noqa: E402
 
@@ -80,12 +81,10 @@ def test_an_option_of_a_loader_is_there_or_is_refused_for_a_reason(name: str, op
 
 def test_what_a_face_tells_to_use_it_has() -> None:
     """The hints for arguments of other loaders, too."""
-    from headrace._support import knobs
-
     for name, table in (
-        ("DataLoader", knobs.DATALOADER_KNOBS),
-        ("DataModule", knobs.DATA_MODULE_KNOBS),
-        ("jax.Loader", knobs.JAX_KNOBS),
+        ("DataLoader", argument_hints.DATALOADER_KNOBS),
+        ("DataModule", argument_hints.DATA_MODULE_KNOBS),
+        ("jax.Loader", argument_hints.JAX_KNOBS),
     ):
         known = arguments_of(face(name))
         hints = [(knob, text) for group in table.values() for knob, text in group.items()]

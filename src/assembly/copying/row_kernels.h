@@ -1,4 +1,4 @@
-// The kernels that copy one row, and how they are chosen: once a source and field, never a row.
+// The kernels that copy one row, and how they are chosen: once for each source and field, not for each row.
 #pragma once
 
 #include <algorithm>
@@ -32,7 +32,7 @@ inline bool lies_dense(const RowGeometry& g, std::size_t row_bytes) {
   return g.loops.empty() && g.src_offset_bytes == 0 && g.dst_offset_bytes == 0 && g.run_bytes == row_bytes;
 }
 
-/// How rows are told from addresses: by sizes that the compiler knows, or that follow from the data.
+/// Divisors that turn an address into a number of a row: sizes that the compiler knows, or that follow from the data.
 template <class RowDivisor>
 struct Divisors {
   RowDivisor stride, row_bytes;

@@ -20,7 +20,8 @@
 
 namespace headrace {
 
-/// Made once, before the threads; at most one of `rows` and `blocks` is there. Threads: the rest from any.
+/// What is kept decoded for later epochs: at most one of `rows` and `blocks`, set before threads start. Threads: all
+/// other members from any.
 class DecodedCache {
  public:
   /// \param keep_share  As KeepPolicy has it.

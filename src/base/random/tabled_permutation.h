@@ -11,8 +11,9 @@
 
 namespace headrace {
 
-/// The same order. Tables of 12 bytes for each row of the permutation's grid, sqrt(n), where there are kLeastItems to
-/// kMostItems; of others it computes as ever. Threads: any. 4 against 13 ns an item for a million of them.
+/// Gives the items of a KeyedPermutation in the same order. For kLeastItems to kMostItems it keeps tables of 12 bytes
+/// for each row of the permutation's grid, sqrt(n); otherwise it computes each item. Threads: any. 4 ns an item instead
+/// of 13, for a million of them.
 class TabledPermutation {
  public:
   static constexpr std::uint64_t kLeastItems = std::uint64_t{1} << 14, kMostItems = std::uint64_t{1} << 28;
@@ -29,7 +30,7 @@ class TabledPermutation {
     }
   }
 
-  /// Return what the tables for so many items take, about.
+  /// Return the bytes of the tables for so many items, about.
   [[nodiscard]] static std::uint64_t bytes_of(std::uint64_t items) {
     if (items < kLeastItems || items > kMostItems) return 0;
     const KeyedPermutation grid(items, {});

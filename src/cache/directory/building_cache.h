@@ -31,7 +31,7 @@ Result<std::shared_ptr<RowStore>> open_building_cache(const Folder& directory, c
 /// that it is a cache; nothing is removed then.
 Status remove_cache_folder(const Folder& directory, const std::string& name);
 
-/// Take the lock of a folder alone. \return False while others hold it. Errors: kNotFound: no lock in it.
+/// Take the exclusive lock of a folder. \return False while others hold it. Errors: kNotFound: it has no lock file.
 Result<bool> lock_alone(const Folder& folder, Descriptor& lock);
 
 }  // namespace headrace

@@ -22,7 +22,7 @@ namespace headrace {
 struct CacheSource {
   std::string path;
   FileFingerprint fingerprint;
-  std::uint64_t rows = 0;  ///< 0: those of the source before it, beside which the file lies.
+  std::uint64_t rows = 0;  ///< 0: it has more fields of the rows of the source before it.
 };
 
 /// What a cache must have been made of to be used.
@@ -43,7 +43,7 @@ struct CacheOpened {
 Result<CacheOpened> open_cache_directory(const std::string& directory, const CacheOrigin& origin, RowLayout layout);
 
 /// Find the whole cache of these rows in `directory`; its store is null if there is none that could be used. Makes
-/// nothing; a cache whose sources were touched and are the same is told of it.
+/// none; where sources were touched and are unchanged, the cache remembers that.
 CacheOpened find_whole_cache(const std::string& directory, const CacheOrigin& origin, RowLayout layout);
 
 /// One cache found in a directory.

@@ -14,7 +14,7 @@ namespace headrace {
 /// inode: files that are mounted elsewhere, or copied with their times, are the same.
 std::uint64_t cache_key(const CacheOrigin& origin, const RowLayout& layout);
 /// Return a hash of what else tells that a source was touched: its inode and its time of change. A build that was begun
-/// before is not gone on with.
+/// with another hash is not continued.
 std::uint64_t touch_key(const CacheOrigin& origin);
 std::string cache_name(const CacheOrigin& origin, std::uint64_t key);
 

@@ -24,7 +24,8 @@ struct Handshake {
   std::uint64_t note = 0;
 };
 
-/// A socket that came with a descriptor, and serves no process yet. A forked child's copy of it is closed in the child.
+/// A listening socket that came with a descriptor; nothing is answered on it until join(). A forked child's copy of it
+/// is closed in the child.
 struct ForgetReceived {
   void operator()(Descriptor* socket) const;
 };
@@ -66,8 +67,9 @@ struct Received {
   ReceivedSocket socket;
   std::uint64_t note = 0;
 };
-/// Ask for it; nullopt if none serves (or it just ended). Blocks for two seconds at most. Errors: kInvalidArgument:
-/// `agreed` is different there; kPermission: it is another user's; kTimeout: no answer.
+/// Ask the server `name` for its descriptor; nullopt if no process serves it (or the one that did just ended). Blocks
+/// for two seconds at most. Errors: kInvalidArgument: `agreed` is different there; kPermission: it is another user's;
+/// kTimeout: no answer.
 Result<std::optional<Received>> ask_for_descriptor(const std::string& name, const Handshake& handshake);
 
 }  // namespace headrace

@@ -1,4 +1,4 @@
-// The type of token numbers: what words say of it, and which one holds a vocabulary.
+// Types of token ids: read from their names, and the one that a vocabulary needs.
 #pragma once
 
 #include <headrace/dtype.h>

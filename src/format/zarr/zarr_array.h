@@ -60,7 +60,7 @@ class ZarrArray final : public ArrayReader {
   const ChunkGrid grid_, files_;  // of chunks, and of the files that hold them
   const std::uint64_t chunk_bytes_;
   mutable ShardCache shards_;
-  mutable SeenFiles seen_;  // chunks that were there once: they are not missing, but lost, if they are not any more
+  mutable SeenFiles seen_;  // chunks that were there once: absent later, they are an error, not a fill value
   mutable ForkSafeMutex written_mutex_;
   mutable std::optional<std::vector<std::uint64_t>> written_;  // numbers of the files that are there, ascending
 };

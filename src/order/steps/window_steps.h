@@ -33,7 +33,7 @@ class WindowSteps {
   explicit WindowSteps(const StepRules& rules) : rules_(rules) {}
 
   /// Cut a window. \param lanes  Costs by lane and index; a lane is `length` long. For kDeal and kBucket the costs of
-  /// each lane fall. An absent sample costs 0 and comes last in its lane.
+  /// each lane are in descending order. An absent sample costs 0 and comes last in its lane.
   void plan(std::span<const std::span<const std::uint32_t>> lanes, std::size_t length);
 
   [[nodiscard]] std::size_t size() const { return begins_.size() - 1; }
@@ -58,7 +58,7 @@ class WindowSteps {
   // Used by cut_evenly():
   std::vector<std::uint64_t> sums_;  // by lane, of the costs before each index
   std::vector<std::uint32_t> highest_, ends_, tried_;
-  // Used by deal(): fullest lane and number of each step, in a tree whose root is the least.
+  // Used by deal(): fullest lane and number of each step, in a tree whose root is the least loaded step.
   std::vector<std::uint64_t> tree_;
   std::vector<std::uint32_t> loads_, counts_, step_of_;
 };

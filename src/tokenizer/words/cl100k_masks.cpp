@@ -1,3 +1,4 @@
+// Where words of cl100k begin, in masks of 64 bytes: the fast form of what grammar.cpp has.
 #include <algorithm>
 #include <bit>
 

@@ -11,7 +11,7 @@ namespace headrace {
 /// text and Markdown, and sets the findings. Throws kNotFound, kInvalidArgument: the file is not there or no bench.
 void judge_bench(Json& bench, const BenchJudgement& judgement, ToolResult& result);
 
-/// Do the same with the summarised bench `before` for that file.
+/// Compare it with `before`, another summarised bench, in place of the file.
 void compare_bench(Json& bench, const Json& before, const BenchJudgement& judgement, ToolResult& result);
 
 }  // namespace headrace

@@ -6,8 +6,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from headrace._support.argument_hints import refuse_unknown
 from headrace._support.checks import invalid, real_number, unsupported, whole_number
-from headrace._support.knobs import refuse_unknown
 from headrace.transforms import Mirror, Rotate90, ShuffleAxes, Transform
 
 AXES = "zyx"

@@ -7,8 +7,8 @@ from typing import Any
 
 from headrace._programs.cellmap.crops import Crop
 from headrace._programs.cellmap.patches import Arrays, CellMapCrops
+from headrace._support.argument_hints import CELLMAP_KNOBS, names_knobs
 from headrace._support.checks import invalid
-from headrace._support.knobs import CELLMAP_KNOBS, names_knobs
 
 
 class CellMapDataset(CellMapCrops):

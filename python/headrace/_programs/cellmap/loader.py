@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from headrace._faces.old_knobs import table
+from headrace._faces.cached_chunk_knobs import table
 from headrace._loader.arguments import takes_options
 from headrace._programs.cellmap.patches import CellMapCrops
 from headrace._programs.cellmap.theirs import balanced_sampler, crops_of
+from headrace._support.argument_hints import CELLMAP_KNOBS
 from headrace._support.checks import invalid, whole_number
-from headrace._support.knobs import CELLMAP_KNOBS
 from headrace._support.logging import logger
 from headrace.dataset import Dataset
 from headrace.torch import DataLoader

@@ -13,8 +13,8 @@ import torch
 
 from headrace._programs.cellmap.dataset import CellMapDataset, CellMapMultiDataset
 from headrace._programs.cellmap.patches import Arrays, CellMapCrops
+from headrace._support.argument_hints import CELLMAP_KNOBS, names_knobs
 from headrace._support.checks import invalid
-from headrace._support.knobs import CELLMAP_KNOBS, names_knobs
 
 
 def binarized(labels: torch.Tensor) -> torch.Tensor:

@@ -133,7 +133,7 @@ def test_arguments_of_others_are_named(windows: hr.Dataset, name: str, text: str
 def test_each_argument_of_a_loader_is_one_or_has_a_hint() -> None:
     import inspect
 
-    from headrace._support.knobs import JAX_KNOBS
+    from headrace._support.argument_hints import JAX_KNOBS
 
     arguments = set(inspect.signature(Loader.__init__).parameters)
     names = [name for group in JAX_KNOBS.values() for name in group]

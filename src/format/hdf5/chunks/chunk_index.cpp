@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "format/hdf5/chunks/chunk_arrays.h"
-#include "format/hdf5/chunks/chunk_tree.h"
+#include "format/hdf5/chunks/chunk_tree1.h"
 #include "format/hdf5/structure/object_header.h"
 
 namespace headrace::hdf5 {

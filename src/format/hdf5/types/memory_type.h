@@ -1,4 +1,4 @@
-// Which numbers are as NumPy has them, and the native type libhdf5 converts the others to.
+// Tells which numbers NumPy can take as stored, and to which native type libhdf5 converts the others.
 #pragma once
 
 #include <string>
@@ -13,7 +13,7 @@ namespace headrace::hdf5 {
 std::string why_convert(hid_t number);
 
 /// Return true if there is a native number for it that libhdf5 can convert to: integers up to 8 bytes, floats up to 16
-/// whose leading bit of the mantissa is implied or not there.
+/// whose leading bit of the mantissa is implied or absent (H5T_NORM_IMPLIED, H5T_NORM_NONE).
 bool convertible(hid_t number);
 
 /// Return kInt, kUInt or kFloat; kBool for h5py's enum FALSE, TRUE of one byte.
@@ -23,8 +23,8 @@ DType::Kind number_kind(hid_t number);
 /// 8 bytes, and nothing else. Not ok() otherwise.
 Id complex_part(hid_t compound);
 
-/// Return a type with the same members, one after the other, and no smaller, native but for the byte order of integers,
-/// which is the stored one's. Not ok() if there is none.
+/// Return a packed compound type with the same members in native types, none narrower than stored; integers keep their
+/// byte order. Not ok() if there is none.
 Id memory_type(hid_t type);
 
 }  // namespace headrace::hdf5

@@ -28,8 +28,8 @@ using MakeDataset = std::function<Result<Id>(const std::string& path, const std:
 Result<CopiedObjects> copy_objects(const LibraryLock&, hid_t from, hid_t to, const std::vector<std::string>& remade,
                                    const MakeDataset& make);
 
-/// Compare the dataset at `path`, which libhdf5 copied, and its attributes, with those of the source: bit for bit, what
-/// they point to compared, references by the path that they lead to. `dataset` false: attributes only.
+/// Compare the dataset at `path`, which libhdf5 copied, and its attributes, with those of the source: bit for bit.
+/// Data behind pointers are compared too, and references by the path of their target. `dataset` false: attributes only.
 /// \return Empty if they are equal, else what differs: "rows 0 to 511", "attribute 'units'". Errors: kCorruptData  what
 /// libhdf5 cannot read.
 Result<std::string> compare_object(const LibraryLock&, hid_t from, hid_t to, const std::string& path, bool dataset);

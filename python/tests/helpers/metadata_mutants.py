@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Mutants of metadata, and what they may give: python python/tests/files/metadata_mutants.py zarr --count 2000.
+"""Mutants of metadata, and what they may give: python python/tests/helpers/metadata_mutants.py zarr --count 2000.
 
 A mutant is a file whose metadata has a few bits or characters changed. Reading it must end in an error of ours that
 names the file, give the fields and values of the file as it was, or warn of each field that is left out. Where it gives

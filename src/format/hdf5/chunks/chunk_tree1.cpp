@@ -1,4 +1,4 @@
-#include "format/hdf5/chunks/chunk_tree.h"
+#include "format/hdf5/chunks/chunk_tree1.h"
 
 #include <fmt/format.h>
 
