@@ -7,6 +7,7 @@ Prints FILE:LINE and what is wrong. Rules:
   begins with `src/`, another folder of the repository or the name of a layer, is there (`src/order/sampler.h`,
   `order/sampler`). Of a pattern (`<name>`, `*`, `…`) it is the folder;
 - the table of layers in ARCHITECTURE.md has the layers of CMakeLists.txt in their order, each with its components;
+- docs/internals/components.md has each component, and the file to read first is there;
 - docs/decisions/index.md lists every decision.
 """
 
@@ -57,6 +58,23 @@ def architecture_problems(root: Path) -> list[str]:
     ]
 
 
+def component_problems(root: Path) -> list[str]:
+    """One line of text for each component that docs/internals/components.md lacks, or whose first file is gone."""
+    path = root / "docs/internals/components.md"
+    if not path.is_file():
+        return []
+    rows = [line.split("|") for line in path.read_text(encoding="utf-8").splitlines() if line.startswith("| `")]
+    listed = {folder: row[3] for row in rows for folder in re.findall(r"`([\w/]+)`", row[1])}
+    wanted = [f"{layer.name}/{component}" for layer in read_layers(root).values() for component in layer.components]
+    found = [f"docs/internals/components.md: it lacks `{name}`" for name in wanted if name not in listed]
+    found += [f"docs/internals/components.md: CMakeLists.txt has no `{name}`" for name in listed if name not in wanted]
+    for folder, first in listed.items():
+        for name in re.findall(r"`(\w+\.(?:h|cpp))`", first):
+            if not (root / "src" / folder / name).is_file():
+                found.append(f"docs/internals/components.md: there is no src/{folder}/{name}")
+    return found
+
+
 def decision_problems(root: Path) -> list[str]:
     """One line of text for each decision that the list of them lacks."""
     folder = root / "docs/decisions"
@@ -71,7 +89,7 @@ def decision_problems(root: Path) -> list[str]:
 def problems(root: Path) -> list[str]:
     """One line of text for each name that leads nowhere, and for what the pages lack."""
     layers = set(read_layers(root))
-    found = architecture_problems(root) + decision_problems(root)
+    found = architecture_problems(root) + component_problems(root) + decision_problems(root)
     for page in sorted({path for pattern in PAGES for path in root.glob(pattern)}):
         for number, line in enumerate(page.read_text(encoding="utf-8").splitlines(), start=1):
             for name in NAMED.findall(line) + FOLDER.findall(line):

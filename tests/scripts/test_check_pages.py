@@ -10,12 +10,18 @@ pytestmark = pytest.mark.fast
 
 SCRIPT = Path(__file__).resolve().parents[2] / "scripts" / "check_pages.py"
 TABLE = "| layer | components |\n| --- | --- |\n| `base` | `memory` |\n| `loader` | `plan`, `engine` |\n"
+COMPONENTS = (
+    "| folder | what | first |\n| --- | --- | --- |\n| `base/memory` | a | `pool.h` |\n"
+    "| `loader/plan`, `loader/engine` | b | the one of that name |\n"
+)
 TREE = {
     "CMakeLists.txt": "headrace_layer(base COMPONENTS memory)\n"
     "headrace_layer(loader BELOW base COMPONENTS plan engine)\n",
     "src/base/memory/pool.h": "",
     "src/loader/plan/plan.cpp": "",
+    "src/loader/engine/engine.h": "",
     "ARCHITECTURE.md": TABLE,
+    "docs/internals/components.md": COMPONENTS,
     "docs/decisions/index.md": "1. [Why](0001-why.md)\n",
     "docs/decisions/0001-why.md": "",
 }
@@ -54,6 +60,13 @@ def test_what_is_there_may_be_named(tmp_path: Path) -> None:
         ("CONTRIBUTING.md", "`src/base/gone`", "CONTRIBUTING.md:1: there is no src/base/gone\n"),
         ("docs/internals/i.md", "`scripts/gone.py`", "docs/internals/i.md:1: there is no scripts/gone.py\n"),
         ("docs/decisions/0001-why.md", "`base/gone.h`", "docs/decisions/0001-why.md:1: there is no base/gone.h\n"),
+        ("docs/internals/components.md", COMPONENTS.replace(", `loader/engine`", ""), "it lacks `loader/engine`\n"),
+        ("docs/internals/components.md", COMPONENTS.replace("loader/plan", "loader/plan`, `base"), "has no `base`\n"),
+        (
+            "docs/internals/components.md",
+            COMPONENTS.replace("pool.h", "gone.h"),
+            "there is no src/base/memory/gone.h\n",
+        ),
         ("docs/decisions/0002-new.md", "", "docs/decisions/index.md: it lacks 0002-new.md\n"),
         ("ARCHITECTURE.md", TABLE + "| `tools` | |\n", "the table of layers has to have base, loader, in this order\n"),
         ("ARCHITECTURE.md", TABLE.replace(", `engine`", ""), "the row of loader lacks the component `engine`\n"),
