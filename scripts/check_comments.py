@@ -101,7 +101,8 @@ def problems(path: Path) -> list[tuple[int, str]]:
     if path.suffix == ".h" and not TESTS_ONLY.search(str(path)):
         for number, first_line in function_comments(text):
             verb = re.match(r"\w+", first_line)
-            if not WITHOUT_VERB.match(first_line) and (verb is None or verb[0] not in VERBS):
+            noun = re.match(r"(Number|Index|Name|Place|Order|Limit|Value|Count) of\b", first_line)
+            if not WITHOUT_VERB.match(first_line) and (noun or verb is None or verb[0] not in VERBS):
                 found.append((number, f'a function\'s comment begins with "{first_line[:30]}": begin with a verb'))
     return sorted(found)
 

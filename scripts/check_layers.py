@@ -59,17 +59,26 @@ class LayerHeaders:
         self.used |= matching
         return bool(matching)
 
-    def problems(self, root: Path) -> list[str]:
-        """One line of text for every line of the list that no include needs, or that names no header."""
-        return [
-            f"{LISTED}:{number}: no other layer includes {line}: take the line out, the header is internal"
-            for line, number in self.lines.items()
-            if line not in self.used and line not in self.public
-        ] + [
-            f"{LISTED}:{self.lines[name]}: there is no include/{name}: take the line out"
-            for name in self.public
-            if not (root / "include" / name).is_file()
+    def problems(self, root: Path, layers: dict[str, Layer]) -> list[str]:
+        """One line of text for every line of the list that no include needs, or that names no header or layer."""
+        unknown = [
+            f"{LISTED}:{self.lines[name]}: no layer is called {layer}"
+            for name, layer in self.public.items()
+            if layer not in layers
         ]
+        return (
+            unknown
+            + [
+                f"{LISTED}:{number}: no other layer includes {line}: take the line out, the header is internal"
+                for line, number in self.lines.items()
+                if line not in self.used and line not in self.public
+            ]
+            + [
+                f"{LISTED}:{self.lines[name]}: there is no include/{name}: take the line out"
+                for name in self.public
+                if not (root / "include" / name).is_file()
+            ]
+        )
 
 
 @dataclass
@@ -94,11 +103,9 @@ class Tree:
         parts = name.split("/")
         if parts[0] == "headrace":
             return FACE if name == "headrace/headrace.h" else self.listed.public.get(name)
-        if quoted and len(parts) > 1:
-            return (
-                parts[0] if parts[0] in self.layers else FACE if parts[0] in {"cli", "bind", "demo", "python"} else None
-            )
-        return None
+        if parts[0] in self.layers and len(parts) > 1:
+            return parts[0]
+        return FACE if quoted and len(parts) > 1 and parts[0] in {"cli", "bind", "demo", "python"} else None
 
     def rank(self, layer: str) -> int:
         """The place in the order of layers; the faces are above all."""
@@ -138,7 +145,7 @@ def place_problem(tree: Tree, relative: Path) -> str | None:
 
 
 def lost_tests(root: Path, files: list[Path]) -> list[str]:
-    """One line of text for each test whose subject lies in another folder of its layer."""
+    """One line of text for each test whose subject lies in another folder of its layer (layers above may test it)."""
     sources: dict[tuple[str, str], set[Path]] = {}
     for path in files:
         if path.parts[0] == "src" and not TEST.search(path.name):
@@ -153,8 +160,10 @@ def lost_tests(root: Path, files: list[Path]) -> list[str]:
 
 
 def full_components(files: list[Path]) -> list[str]:
-    """One line of text for each folder of src that holds more than its share."""
-    counts = Counter(path.parent for path in files if path.parts[0] == "src" and not TEST.search(path.name))
+    """One line of text for each folder that holds more than its share."""
+    counts = Counter(
+        path.parent for path in files if path.parts[0] in {"src", "include"} and not TEST.search(path.name)
+    )
     return [
         f"{folder}: {count} files beside its tests, and a folder has {MOST_FILES} at most: divide it into components"
         for folder, count in sorted(counts.items())
@@ -202,7 +211,9 @@ def include_problems(tree: Tree, relative: Path, layer: str) -> list[str]:
     ]
     for line, name, quoted, target in targets:
         where = f"{relative}:{line}: "
-        if public and (quoted or ("." in name and not name.startswith("headrace/"))):
+        if name.startswith(".") or (not quoted and target in tree.layers and not name.startswith("headrace/")):
+            found.append(f'{where}a header of ours is included as "layer/component/x.h", not as {name}')
+        elif public and (quoted or ("." in name and not name.startswith("headrace/"))):
             found.append(f"{where}a public header includes {name}, which users do not have")
         elif target is None:
             continue
@@ -234,8 +245,18 @@ def problems(root: Path) -> list[str]:
             found.append(f"{relative}:1: {why}")
         elif layer := tree.layer_of_file(relative):
             found += include_problems(tree, relative, layer)
+    found += [
+        f"{path.relative_to(root)}:1: sources end with .cpp and headers with .h"
+        for folder in ("src", "include", "cli", "python/bind")
+        for path in sorted((root / folder).rglob("*"))
+        if path.suffix in {".hpp", ".hh", ".cc", ".cxx", ".inl", ".ipp", ".c"}
+    ]
+    for layer in tree.layers.values():
+        for component in layer.components:
+            if not (root / "src" / layer.name / component).is_dir():
+                found.append(f"CMakeLists.txt: there is no folder src/{layer.name}/{component}: take the component out")
     found += lost_tests(root, files) + full_components(files) + umbrella_problems(root, files)
-    return found + tree.listed.problems(root)
+    return found + tree.listed.problems(root, tree.layers)
 
 
 def main() -> int:

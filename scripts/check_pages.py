@@ -21,11 +21,11 @@ from layer_order import read_layers
 
 PAGES = ("ARCHITECTURE.md", "CONTRIBUTING.md", "docs/internals/*.md", "docs/guides/*.md", "docs/decisions/*.md")
 TOP = ("src", "include", "scripts", "tests", "python", "docs", "bench", "fuzz", "examples", "cmake", "cli")
-NAMED = re.compile(r"`([\w.-]+(?:/[\w.{},-]+)+/?)`")
+NAMED = re.compile(r"`([\w.-]+(?:/[\w.{},-]+)+/?)(?::\d+)?`")
 #: The folder of a pattern, `src/codec/<name>.cpp`.
 FOLDER = re.compile(r"`([\w.-]+(?:/[\w.-]+)*)/[^`/ ]*[<*…][^`]*`")
 #: A page that says how something is added names what its reader will make, or any x.
-MADE_BY_THE_READER = re.compile(r"(^|/)x[._]|toy|skeleton|every_verb")
+MADE_BY_THE_READER = re.compile(r"(^|/)x[._]|/toy(/|_|\b)|skeleton|every_verb")
 
 #: Layers whose components are named after something that users know: the verbs of the command line.
 COMPONENTS_ARE_NAMED_ELSEWHERE = {"tools"}
@@ -94,8 +94,8 @@ def problems(root: Path) -> list[str]:
         for number, line in enumerate(page.read_text(encoding="utf-8").splitlines(), start=1):
             for name in NAMED.findall(line) + FOLDER.findall(line):
                 first = name.partition("/")[0]
-                inside = f"src/{name}" if first in layers else name
-                if first not in layers and first not in TOP:
+                inside = f"src/{name}" if first in layers else f"include/{name}" if first == "headrace" else name
+                if first not in layers and first not in TOP and not (first == "headrace" and name.endswith(".h")):
                     continue
                 if exists(root, inside) or (first in TOP and exists(root, name)) or MADE_BY_THE_READER.search(name):
                     continue

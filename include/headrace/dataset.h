@@ -68,11 +68,6 @@ enum class Nulls : std::uint8_t {
   kMask,   ///< As kFill, and a field "NAME.valid" of bool beside each nullable field.
 };
 
-/// Return the word for it, which run files and Python have: "error", "fill", "mask".
-std::string_view to_string(Nulls nulls);
-/// Return what a word stands for; nullopt if it is none of them.
-std::optional<Nulls> nulls_of(std::string_view word);
-
 /// What to open, beside the files.
 struct OpenOptions {
   /// Fields in batch order. If empty: every array with the common number of rows in the root, or in the only group;

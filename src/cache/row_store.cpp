@@ -38,7 +38,6 @@ std::uint64_t RowLayout::row_bytes() const {
 }
 
 std::uint64_t RowStore::pages_for(std::uint64_t rows, std::span<const StoredColumn> fields, std::uint64_t num_blocks) {
-  constexpr std::uint64_t kPayerBytes = 64;  // of a host's (host_arena.cpp)
   std::uint64_t bytes = PageBuffer::charge_for(BlockStates::bytes_for(num_blocks) + kPayerBytes);
   for (const StoredColumn& field : fields) bytes += PageBuffer::charge_for(rows * field.row_bytes());
   return bytes;

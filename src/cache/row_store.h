@@ -30,6 +30,9 @@ struct RowLayout {
   [[nodiscard]] std::uint64_t data_bytes() const { return rows() * row_bytes(); }
 };
 
+/// Bytes behind the states of memory that a host shares: which process is charged for it.
+inline constexpr std::uint64_t kPayerBytes = 64;
+
 /// Threads: all members from any thread at once. Processes: as many as share the memory behind it; one that dies while
 /// it fills a block leaves a block that no other waits for.
 class RowStore {

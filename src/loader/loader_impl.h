@@ -61,6 +61,9 @@ struct ConsumerState {
       if (const auto offsets = batch.offsets(f); !offsets.empty()) {
         ragged_rows += static_cast<std::uint64_t>(offsets.back());
         break;
+      } else if (const std::optional<std::uint64_t> width = batch.array(f).width()) {  // padding counts
+        ragged_rows += batch.rows() * *width;
+        break;
       }
     last_batch_ns = now;
     working_since_ns = now;

@@ -12,5 +12,6 @@ inline constexpr std::uint64_t kDraw = 5, kRace = 6, kClassOrder = 7, kClassRows
 inline constexpr std::uint64_t kMixtureStart = 9;                                      // mixtures
 inline constexpr std::uint64_t kStepOrder = 12;                                        // steps by budget
 inline constexpr std::uint64_t kGroupOrder = 13;                                       // whole groups
+inline constexpr std::uint64_t kLikeLengths = 14;                                      // steps of like lengths
 
 }  // namespace headrace::key_use

@@ -8,7 +8,7 @@ namespace headrace {
 
 struct MountEntry {
   std::string point, type, source, options;  ///< The super block's options.
-  /// Value of "name=" in the options; empty if it is not there.
+  /// Return the value of "name=" in the options; empty if it is not there.
   [[nodiscard]] std::string option(std::string_view name_and_equals) const;
 };
 

@@ -24,12 +24,16 @@ headrace_layer(dataset BELOW delivery)
 headrace_layer(loader BELOW dataset COMPONENTS options plan engine)
 headrace_layer(tools BELOW loader)
 """
+FOLDERS = ("base/memory", "base/text", "format/npy", "format/hdf5/types", "format/hdf5/arrays", "cache/directory")
+FOLDERS += ("loader/options", "loader/plan", "loader/engine")
 PUBLIC = "headrace/error.h: base\nheadrace/dataset.h: dataset\nheadrace/mix.h: dataset\nheadrace/loader.h: loader\n"
 HEADERS = {f"include/headrace/{name}.h": "" for name in ("error", "dataset", "mix", "loader")}
 
 
 def check(root: Path, files: dict[str, str], *, listed: str = "") -> tuple[int, str]:
     """Writes a small tree and checks it."""
+    for folder in FOLDERS:
+        (root / "src" / folder).mkdir(parents=True, exist_ok=True)
     tree = {"CMakeLists.txt": LAYERS, "src/layer_headers.txt": listed + PUBLIC, **HEADERS}
     for name, text in {**tree, **files}.items():
         path = root / name
@@ -106,6 +110,12 @@ def test_includes_of_lower_layers_pass(tmp_path: Path) -> None:
             '#include "format/hdf5/arrays/x.h"',
             "a component above it; its place is src/format/hdf5/arr",
         ),
+        (
+            "src/order/a.h",
+            "#include <loader/engine/x.h>",
+            'is included as "layer/component/x.h", not as loader/engine/x.',
+        ),
+        ("src/order/a.h", '#include "../loader/engine/x.h"', 'is included as "layer/component/x.h", not as ../loader/'),
         ("include/headrace/error.h", "#include <fmt/format.h>", "which users do not have"),
         ("include/headrace/error.h", '#include "base/result.h"', "which users do not have"),
     ],
@@ -146,6 +156,7 @@ def test_an_include_of_what_is_above_is_named(tmp_path: Path, file: str, line: s
         ),
         (["include/headrace/a.h"], "say to which layer this public header belongs: headrace/a.h: LAYER\n"),
         (["include/headrace/headrace.h"], "include/headrace/headrace.h:1: it lacks headrace/dataset.h\n"),
+        (["src/loader/plan/a.hpp"], "src/loader/plan/a.hpp:1: sources end with .cpp and headers with .h\n"),
     ],
 )
 def test_files_in_a_wrong_place_are_told_the_right_one(tmp_path: Path, files: list[str], says: str) -> None:
@@ -204,3 +215,13 @@ def test_a_line_that_no_include_needs_is_named(tmp_path: Path) -> None:
         output
         == "src/layer_headers.txt:2: no other layer includes cache/a.h: take the line out, the header is internal\n"
     )
+
+
+def test_lines_that_name_no_layer_or_folder(tmp_path: Path) -> None:
+    """A public header of a layer that there is not, and a component without a folder."""
+    status, output = check(tmp_path, {"include/headrace/new.h": ""}, listed="headrace/new.h: nolayer\n")
+    assert status == 1
+    assert "src/layer_headers.txt:1: no layer is called nolayer\n" in output
+    status, output = check(tmp_path, {"CMakeLists.txt": LAYERS + "headrace_layer(more BELOW tools COMPONENTS gone)\n"})
+    assert status == 1
+    assert "CMakeLists.txt: there is no folder src/more/gone: take the component out\n" in output

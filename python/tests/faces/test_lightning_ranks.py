@@ -47,7 +47,7 @@ if __name__ == "__main__":
 @pytest.mark.filterwarnings("ignore")
 def test_two_processes_see_each_sample_once(jets, run_python, tmp_path) -> None:
     names = {
-        "tests": str(Path(__file__).resolve().parents[1] / "files"),
+        "tests": str(Path(__file__).resolve().parents[1] / "helpers"),
         "folder": str(tmp_path),
         "train": jets.glob,
         "val": str(jets.paths[2]),

@@ -124,8 +124,9 @@ def test_a_budget_of_rows_counts_padding(tmp_path: Path, options: dict[str, Any]
     budget = int(lengths.max()) * 3
     with hr.Loader(data, batch=hr.ByTokens(budget), layout="padded", fill=-1, **options) as loader:
         for _ in range(2):
+            steps = len(loader)  # of the next epoch
             batches = list(loader)
-            assert len(batches) == len(loader)
+            assert len(batches) == steps
             assert all(batch["x"].size <= budget for batch in batches)
             delivered = np.concatenate([batch["lengths"] for batch in batches])
             assert sorted(delivered.tolist()) == sorted(lengths.tolist())
@@ -165,6 +166,54 @@ def test_a_padded_budget_on_ranks_after_resuming_and_in_the_least_memory(tmp_pat
     with hr.Loader(data, memory=caught.value.needed_bytes, **options) as least:
         for mine, its in zip(batches, least, strict=True):
             assert np.array_equal(mine["x"], its["x"])
+
+
+def partners(batches: list[dict[str, Any]]) -> set[tuple[int, int]]:
+    """Return the pairs of events that are in one batch; those without rows do not say which they are."""
+    pairs = set()
+    for batch in batches:
+        events = sorted(int(row[real][0]) for row, real in zip(batch["x"], batch["mask"], strict=True) if real.any())
+        pairs |= {(a, b) for k, a in enumerate(events) for b in events[k + 1 :]}
+    return pairs
+
+
+def test_events_meet_others_of_their_length_in_each_epoch(tmp_path: Path) -> None:
+    """Also where one window of steps holds all of them."""
+    lengths = np.arange(50, 450)  # each another
+    numbers = np.repeat(np.arange(len(lengths)), lengths).astype(np.int32)
+    np.savez(tmp_path / "apart.npz", x=numbers, at=np.concatenate(([0], np.cumsum(lengths))))
+    data = hr.open(tmp_path / "apart.npz", ["x"], sample_by=hr.Spans(offsets="at"))
+    with hr.Loader(data, batch=hr.ByTokens(3000), layout="padded", shuffle=True, fill=-1) as loader:
+        first, second = (partners(list(loader)) for _ in range(2))
+    assert len(first & second) / len(first) < 0.5
+
+
+def test_a_padded_budget_is_planned_by_what_batches_have(tmp_path: Path) -> None:
+    lengths = np.full(400, 20)
+    lengths[7] = 200_000  # alone in its batch
+    np.savez(tmp_path / "one.npz", x=np.ones((int(lengths.sum()), 4)), at=np.concatenate(([0], np.cumsum(lengths))))
+    data = hr.open(tmp_path / "one.npz", ["x"], sample_by=hr.Spans(offsets="at"))
+    budget = hr.ByTokens(2048, too_long="alone")
+    with hr.Loader(data, batch=budget, layout="padded", shuffle=True, memory="1GiB") as loader:
+        planned = loader.report().memory.planned_bytes
+        delivered = [batch["x"].shape for batch in loader]
+        report = loader.report()
+    assert (1, 200_000, 4) in delivered
+    assert planned < 10 * 200_000 * 32  # some of the largest, not one for each batch
+    assert report.tokens == sum(samples * width for samples, width, _ in delivered)
+    rest = data.select(data.lengths() < 100)
+    with hr.Loader(rest, batch=hr.ByTokens(2**31 - 1), layout="padded", memory="1GiB") as loader:
+        assert len(next(iter(loader))["lengths"]) == 399  # a budget that the data cannot fill
+
+
+def test_replay_sees_all_of_a_padded_batch(tmp_path: Path) -> None:
+    values = np.arange(10, dtype=np.float32)
+    values[9] = np.nan  # the last of the longest
+    np.savez(tmp_path / "nan.npz", x=values, at=np.array([0, 3, 4, 10]))
+    data = hr.open(tmp_path / "nan.npz", ["x"], sample_by=hr.Spans(offsets="at"))
+    with hr.Loader(data, 3, layout="padded") as loader:
+        field = hr.replay(loader, epoch=0, step=0).to_dict()["fields"]["x"]
+    assert (field["shape"], field["nan"], field["farthest_from_0"]["sample"]) == ([3, 6], 1, 2)
 
 
 def test_what_is_refused(files: str) -> None:

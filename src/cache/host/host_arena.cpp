@@ -31,8 +31,7 @@ constexpr std::chrono::seconds kPatience{10};
 
 /// Which process is charged for the memory (filler.h); 0: none. Behind the states.
 using Payer = std::atomic<std::uint32_t>;
-constexpr std::uint64_t kPayerBytes = 64;
-static_assert(Payer::is_always_lock_free && sizeof(Payer) == 4);
+static_assert(Payer::is_always_lock_free && sizeof(Payer) == 4 && sizeof(Payer) <= kPayerBytes);
 
 /// Where the states and the fields lie in the shared memory, of which the first blocks are kept.
 struct Plan {

@@ -18,7 +18,8 @@ struct Mixing {
 };
 
 /// Return what the plan's batches of all ranks have; nullopt for orders that are no shuffle of the data as it is: file
-/// order, samplers, groups, mixtures, drawn patches. Looks at a part of an epoch's order, without data: some 10 ms.
+/// order, samplers, groups, mixtures, drawn patches, steps of like lengths. Looks at a part of an epoch's order,
+/// without data: some 10 ms.
 std::optional<Mixing> measure_mixing(const EnginePlan& plan, std::uint64_t sample_bytes);
 
 /// Return what a block shuffle's blocks will give, in closed form (block_shuffle_shape.cpp).

@@ -30,7 +30,7 @@ constexpr std::uint64_t kLeastKeptUnits = 4;  // a smaller cache is not worth it
 /// Bytes of batches.
 struct BatchBytes {
   std::uint64_t largest = 0, mean = 0;
-  std::uint64_t beside = 0;  ///< Bytes of columns that are made from the plan, in the largest.
+  std::uint64_t beside = 0, largest_beside = 0;  ///< Bytes of columns that are made from the plan: the mean, the most.
 };
 
 /// Rows of samples in the ragged group.
@@ -60,18 +60,32 @@ PaddedRows padded_rows(const MappedSource& mapped) {
   return rows;
 }
 
-/// The longest of n samples is about as long as all but one of n + 1 samples are.
-BatchBytes padded_bytes(const PaddedRows& rows, std::uint64_t samples) {
-  const std::size_t below = rows.tried.size() - 1 - (rows.tried.size() - 1) / (samples + 1);
-  const auto bytes = [&](std::uint64_t width) { return samples * (width * rows.row_bytes + rows.fixed_bytes); };
-  return {bytes(rows.longest), std::max<std::uint64_t>(bytes(rows.tried[below]), 64),
-          samples * (rows.longest + sizeof(std::int64_t))};
+/// Return about how long the longest of n samples is: as all but one of n + 1 samples are.
+std::uint64_t longest_of(const PaddedRows& rows, std::uint64_t samples) {
+  return rows.tried[rows.tried.size() - 1 - (rows.tried.size() - 1) / (samples + 1)];
 }
 
-/// The most that a budget of tokens lets a padded batch have, which most of them come near to.
-BatchBytes padded_budget_bytes(const PaddedRows& rows, std::uint64_t most_cost, std::uint64_t samples) {
-  const std::uint64_t bytes = std::max<std::uint64_t>(most_cost * rows.row_bytes + samples * rows.fixed_bytes, 64);
-  return {bytes, bytes, most_cost + samples * sizeof(std::int64_t)};
+BatchBytes padded_bytes(const PaddedRows& rows, std::uint64_t samples) {
+  const auto bytes = [&](std::uint64_t width) { return samples * (width * rows.row_bytes + rows.fixed_bytes); };
+  const std::uint64_t beside = samples * (rows.longest + sizeof(std::int64_t));
+  return {bytes(rows.longest), std::max<std::uint64_t>(bytes(longest_of(rows, samples)), 64), beside, beside};
+}
+
+/// The same with a budget of tokens, which bounds samples times the longest of them.
+BatchBytes padded_budget_bytes(const PaddedRows& rows, const EnginePlan& plan, std::uint64_t samples) {
+  const BudgetSteps& budget = *plan.budget;
+  const bool alike = budget.options().arrangement == StepArrangement::kBucket;  // within a quarter, and some more
+  const std::uint64_t mean = budget.costs().sum / std::max<std::uint64_t>(budget.costs().samples, 1);
+  const std::uint64_t usual = alike ? mean + mean / 2 + 1 : longest_of(rows, plan.mean_rows());
+  const std::uint64_t most_rows = std::min(budget.most_cost(), samples * rows.longest),
+                      usual_rows = std::min(
+                          {budget.lanes_of_rank() * budget.options().tokens, plan.mean_rows() * usual, most_rows});
+  const auto bytes = [&](std::uint64_t cost, std::uint64_t number) {
+    return std::max<std::uint64_t>(cost * rows.row_bytes + number * rows.fixed_bytes, 64);
+  };
+  const auto beside = [](std::uint64_t cost, std::uint64_t number) { return cost + number * sizeof(std::int64_t); };
+  return {bytes(most_rows, samples), bytes(usual_rows, plan.mean_rows()), beside(usual_rows, plan.mean_rows()),
+          beside(most_rows, samples)};
 }
 
 /// Most bytes of a batch: in file order those of the largest stretch, which may hold all long samples. A token budget
@@ -144,14 +158,15 @@ Status plan_mapped_memory(const MappedSource& mapped, const LoaderOptions& optio
   BatchBytes batch{largest_bytes(mapped, plan, rows),
                    std::max<std::uint64_t>(static_cast<std::uint64_t>(mapped.sizes.mean_bytes) * usual_rows, 64), 0};
   const PaddedRows padded = plan.padding ? padded_rows(mapped) : PaddedRows{};
-  if (plan.padding)
-    batch = plan.budget ? padded_budget_bytes(padded, plan.budget->most_cost(), rows) : padded_bytes(padded, rows);
-  if (plan.delivers_valid) batch.beside = rows * plan.boxes->box_elements(0) * map.groups().size();
+  if (plan.padding) batch = plan.budget ? padded_budget_bytes(padded, plan, rows) : padded_bytes(padded, rows);
+  if (plan.delivers_valid)
+    batch.beside = batch.largest_beside = rows * plan.boxes->box_elements(0) * map.groups().size();
   const std::uint64_t largest = batch.largest, mean = std::min(batch.mean, largest);
   const std::uint64_t parts = usual_rows * map.usual_parts();
   const std::uint64_t order = plan.sampler->memory_bytes(plan.share) + map.shuffle_blocks()->memory_bytes() +
                               map.memory_bytes() + map.num_units() * kUnitBytes +
-                              map.shuffle_blocks()->num_blocks() * kShuffleBlockBytes;
+                              map.shuffle_blocks()->num_blocks() * kShuffleBlockBytes +
+                              kLeastSlots * (batch.largest_beside - batch.beside);
   const std::uint64_t thread = need.scratch_bytes + need.read_buffer_bytes,
                       bookkeeping = parts * kPartBytes + batch.beside + derived_bytes(plan, rows);
   plan.staging_bytes = staging_bytes(options, std::min(largest, 2 * mean));

@@ -104,6 +104,7 @@ std::string describe_budget(const EnginePlan& p, std::uint64_t epoch) {
                                  steps, epoch, samples / steps / static_cast<double>(p.share.world_size),
                                  format_bytes(p.slot_bytes), group_digits(tokens_of_rank(budget, p.share.world_size)),
                                  100 * rows / (steps * lanes * static_cast<double>(options.tokens)));
+  if (options.padded) text += " without its padding, which counts";
   if (options.most_samples != BudgetOptions{}.most_samples)
     text += fmt::format("; up to {} samples in each lane", options.most_samples);
   if (p.share.world_size > 1 || options.lanes > 1)

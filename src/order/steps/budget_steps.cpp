@@ -130,8 +130,8 @@ Result<std::unique_ptr<BudgetSteps>> BudgetSteps::make(std::shared_ptr<const Sam
 std::uint64_t BudgetSteps::most_rows() const {
   const std::uint64_t lanes = options_.lanes, world = share_.world_size;
   std::uint64_t a_lane = std::min(options_.most_samples, window_ / lanes);
-  if (costs_.least > 0 && costs_.samples > 0)
-    a_lane = std::min(a_lane, std::max<std::uint64_t>(options_.tokens / costs_.least, 1));
+  const std::uint64_t least = options_.padded ? std::max(costs_.least, 1u) : costs_.least;
+  if (least > 0 && costs_.samples > 0) a_lane = std::min(a_lane, std::max<std::uint64_t>(options_.tokens / least, 1));
   return (a_lane * lanes + world - 1) / world;
 }
 
@@ -143,10 +143,9 @@ bool BudgetSteps::repeats_samples(std::uint64_t) const {
   return lanes % world == 0 ? lanes - last >= lanes / world : last < world;
 }
 
-std::uint64_t BudgetSteps::most_cost() const {
+std::uint64_t BudgetSteps::lanes_of_rank() const {
   const std::uint64_t lanes = options_.lanes, world = share_.world_size;
-  const std::uint64_t a_lane = std::max<std::uint64_t>(options_.tokens, costs_.most);
-  return a_lane * (lanes % world == 0 ? lanes / world : lanes);
+  return lanes % world == 0 ? lanes / world : lanes;
 }
 
 std::uint64_t BudgetSteps::about_steps() const {

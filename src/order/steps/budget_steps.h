@@ -8,6 +8,7 @@
 
 #include <headrace/tail.h>
 
+#include <algorithm>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -81,8 +82,12 @@ class BudgetSteps final : public StepPlan {
   [[nodiscard]] const BudgetOptions& options() const { return options_; }
   /// Return the samples of an epoch that are handed out over all ranks.
   [[nodiscard]] std::uint64_t handed_out() const { return handed_out_; }
-  /// Return the most that this rank's samples of a step cost together.
-  [[nodiscard]] std::uint64_t most_cost() const;
+  /// Return the most that this rank's samples of a step cost together: its lanes times the most of one.
+  [[nodiscard]] std::uint64_t most_cost() const {
+    return lanes_of_rank() * std::max<std::uint64_t>(options_.tokens, costs_.most);
+  }
+  /// Return the lanes of which this rank may have samples in a step.
+  [[nodiscard]] std::uint64_t lanes_of_rank() const;
   /// Return about how many steps an epoch has, from its first windows: exact where these are all. Never walks an epoch.
   [[nodiscard]] std::uint64_t about_steps() const;
   [[nodiscard]] std::uint64_t num_windows() const { return (handed_out_ + window_ - 1) / window_; }

@@ -163,6 +163,26 @@ void BudgetSteps::Window::pad(std::size_t length) {
     }
 }
 
+/// Sort by up to a quarter more than each costs, drawn anew in every epoch: sorted by cost alone, the samples of a
+/// window that holds all of them would come in the same steps each time.
+void BudgetSteps::Window::sort_about(Lane& lane) {
+  constexpr std::uint32_t kFraction = 16, kMost = ~std::uint32_t{0} / (2 * kFraction);
+  const auto number = static_cast<std::uint64_t>(&lane - lanes_.data());
+  KeyedRandom random(RandomKey::of({plan_.seed_, epoch_, key_use::kLikeLengths, number_, number}));
+  std::uint32_t highest = 0;
+  for (std::uint64_t& entry : lane.entries) {
+    const std::uint64_t cost = std::min<std::uint64_t>(entry >> 32, kMost), least = cost * kFraction;
+    const auto key = static_cast<std::uint32_t>(least + random.below(least / 4 + kFraction));
+    highest = std::max(highest, key);
+    entry = std::uint64_t{key} << 32 | static_cast<std::uint32_t>(entry);
+  }
+  sort_falling(lane.entries, other_, highest);
+  for (std::uint64_t& entry : lane.entries) {
+    const auto place = static_cast<std::uint32_t>(entry);
+    entry = std::uint64_t{lane.costs[place]} << 32 | place;
+  }
+}
+
 void BudgetSteps::Window::sort(Lane& lane, std::size_t length) {
   lane.costs.resize(lane.samples.size());
   plan_.lengths_->lengths(lane.samples, lane.costs);
@@ -173,7 +193,10 @@ void BudgetSteps::Window::sort(Lane& lane, std::size_t length) {
     most = std::max(most, cost);
     lane.entries[i] = std::uint64_t{cost} << 32 | i;
   }
-  if (plan_.options_.arrangement != StepArrangement::kInOrder) sort_falling(lane.entries, other_, most);
+  if (plan_.options_.arrangement == StepArrangement::kBucket)
+    sort_about(lane);
+  else if (plan_.options_.arrangement == StepArrangement::kDeal)
+    sort_falling(lane.entries, other_, most);
   for (std::size_t i = 0; i < lane.entries.size(); ++i)
     lane.costs[i] = static_cast<std::uint32_t>(lane.entries[i] >> 32);
   lane.missing = length - lane.costs.size();

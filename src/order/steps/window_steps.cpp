@@ -55,8 +55,6 @@ void WindowSteps::cut_evenly(Lanes lanes, std::size_t length) {
     highest_.assign(length, 1);
     for (const auto lane : lanes)
       for (std::size_t i = 0; i < length; ++i) highest_[i] = std::max(highest_[i], lane[i]);
-    if (rules_.arrangement == StepArrangement::kBucket)  // the first of a run is its highest
-      return choose_cap(length, [&](std::size_t a, std::uint64_t cap) { return a + cap / highest_[a]; });
     return choose_cap(length, [&](std::size_t a, std::uint64_t cap) {
       std::uint64_t top = 0;
       std::size_t b = a;

@@ -15,7 +15,7 @@ namespace headrace {
 enum class StepArrangement : std::uint8_t {
   kInOrder,  ///< Runs of indices as they come.
   kDeal,     ///< Indices sorted by cost and dealt, so that every step holds all costs.
-  kBucket,   ///< Indices sorted by cost and cut into runs, so that a step holds like costs.
+  kBucket,   ///< Indices sorted by cost, about, and cut into runs as they come: a step holds like costs.
 };
 
 struct StepRules {
@@ -32,8 +32,8 @@ class WindowSteps {
  public:
   explicit WindowSteps(const StepRules& rules) : rules_(rules) {}
 
-  /// Cut a window. \param lanes  Costs by lane and index; a lane is `length` long. For kDeal and kBucket the costs of
-  /// each lane are in descending order. An absent sample costs 0 and comes last in its lane.
+  /// Cut a window. \param lanes  Costs by lane and index; a lane is `length` long. For kDeal the costs of each
+  /// lane are in descending order. An absent sample costs 0 and comes last in its lane.
   void plan(std::span<const std::span<const std::uint32_t>> lanes, std::size_t length);
 
   [[nodiscard]] std::size_t size() const { return begins_.size() - 1; }

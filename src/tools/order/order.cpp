@@ -270,6 +270,11 @@ ToolResult order(const Loader& loader, const OrderOptions& options) {
                    whole, world > 1 ? fmt::format(" over {} ranks", world) : "", plan.steps->num_steps(options.epoch),
                    global.blocks_a_batch, blocks.num_blocks(), global.blocks_by_chance, global.files_a_batch,
                    blocks.num_files(), global.files_by_chance));
+  if (plan.budget && plan.budget->options().padded)
+    line(
+        "NOTE",
+        "padded batches of a token budget hold samples of like lengths, taken out of this order: where lengths go with "
+        "files or labels, they are mixed less than these figures say");
   line("DEFF",
        fmt::format("{} for a label that is constant in each block, {} for one that is constant in each file (1: "
                    "batches vary as independent draws do; {}: each batch is one block; below 1: they vary "

@@ -70,7 +70,7 @@ void add_all(const Tensor& array, std::uint64_t per_row, Values& values, Convert
 
 Values values_of(const Tensor& array, const Field& field) {
   Values values;
-  const std::uint64_t n = field.row_elements();
+  const std::uint64_t n = field.row_elements() * array.width().value_or(1);
   const auto plain = [](auto value) { return static_cast<double>(value); };
   const DType::Kind kind = field.dtype.kind;
   const bool is_signed = kind == DType::Kind::kInt;
@@ -112,12 +112,6 @@ std::optional<std::uint64_t> sample_of(const Batch& batch, std::size_t field, st
 /// JSON has no NaN and no infinity: null.
 Json number(double value) {
   return std::isfinite(value) ? Json(value) : Json();
-}
-
-std::string shape_text(const Field& field, std::uint64_t rows) {
-  std::string text = fmt::format("({}", rows);
-  for (const std::uint64_t n : field.dims.row_shape()) text += fmt::format(", {}", n);
-  return text + ")";
 }
 
 }  // namespace
@@ -195,10 +189,11 @@ ToolResult replay(const Loader& loader, const ReplayOptions& options) {
     const Values v = values_of(array, field);
     Json& json = fields[field.name];
     json["dtype"] = field.dtype.name();
-    json["shape"] = Json::array({array.rows()});
-    for (const std::uint64_t n : field.dims.row_shape()) json["shape"].push_back(n);
+    const std::vector<std::uint64_t> shape = array.shape();
+    const std::string shape_text = fmt::format("({})", fmt::join(shape, ", "));
+    json["shape"] = shape;
     if (!v.is_number || v.elements == 0) {
-      table.add({field.name, field.dtype.name(), shape_text(field, array.rows()), "", "", "", "", ""});
+      table.add({field.name, field.dtype.name(), shape_text, "", "", "", "", ""});
       continue;
     }
     const double mean = v.finite ? v.sum / static_cast<double>(v.finite) : 0;
@@ -212,9 +207,9 @@ ToolResult replay(const Loader& loader, const ReplayOptions& options) {
     const std::optional<std::uint64_t> sample = sample_of(batch, f, v.extreme_row);
     json["farthest_from_0"] = {{"sample", sample ? Json(*sample) : Json()}, {"value", number(v.extreme)}};
     table.add(
-        {field.name, field.dtype.name(), shape_text(field, array.rows()),
-         v.finite ? fmt::format("{:.5g}", v.least) : "", v.finite ? fmt::format("{:.5g}", mean) : "",
-         v.finite ? fmt::format("{:.5g}", v.most) : "", odd ? group_digits(odd) : "",
+        {field.name, field.dtype.name(), shape_text, v.finite ? fmt::format("{:.5g}", v.least) : "",
+         v.finite ? fmt::format("{:.5g}", mean) : "", v.finite ? fmt::format("{:.5g}", v.most) : "",
+         odd ? group_digits(odd) : "",
          fmt::format("{:.5g}, {}", v.extreme, sample ? place_text(*sample) : fmt::format("entry {}", v.extreme_row))});
   }
   for (const std::string& text : table.lines()) result.text += text + "\n";

@@ -23,7 +23,7 @@ class ChunkIndex {
   static Result<ChunkIndex> read_confirmed(const LibraryLock&, FileState& state, hid_t dataset,
                                            const DatasetInfo& info);
 
-  /// Place of a cell (row-major in the grid). Threads: any.
+  /// Return the place of a cell (row-major in the grid). Threads: any.
   [[nodiscard]] ChunkPlace at(std::uint64_t cell) const;
 
   /// Return the first cell from `cell` on that was written; ~0 if there is none. Threads: any.
