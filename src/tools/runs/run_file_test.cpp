@@ -270,5 +270,18 @@ TEST(Versions, NamesEveryLibrary) {
   EXPECT_GE(names.size(), 7U);
 }
 
+TEST_F(RunFile, ANameThatCouldNotBeWrittenAgainIsNotRead) {
+  const auto with_name = [](std::size_t length) {
+    return parse_run("data: {files: a.h5, fields: {" + std::string(length, 'n') + ": x}}\nloader: {batch_size: 1}\n",
+                     "/runs/run.yaml");
+  };
+  const auto read = with_name(400);
+  ASSERT_TRUE(read.ok());
+  EXPECT_NE(run_file_text(*read).find(std::string(400, 'n')), std::string::npos);
+  const auto refused = with_name(600);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_NE(refused.error().message().find("a name is too long"), std::string::npos) << refused.error().what();
+}
+
 }  // namespace
 }  // namespace headrace

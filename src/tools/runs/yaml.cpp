@@ -178,6 +178,7 @@ Result<Value> parse_yaml(const std::string& text) {
     Value root = builder.take();
     ValueBuilder second;
     if (parser.HandleNextDocument(second)) return refuse(0, "more than one document (---)");
+    if (has_long_key(root)) return refuse(0, "a name is too long: it could not be written into a run file again");
     return root;
   } catch (const Error& error) {
     return error;
