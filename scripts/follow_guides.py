@@ -69,7 +69,7 @@ def changed(text: str, block: Block) -> str:
 
 
 def write_copy(blocks: list[Block]) -> None:
-    """Write the sources with the blocks in them, and touch no file that stays as it is."""
+    """Write the sources with the blocks in them, touch no file that stays as it is, and remove those that are gone."""
     words = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
     names = subprocess.run(words, cwd=ROOT, capture_output=True, check=True).stdout.decode().split("\0")
     sources = {name: (ROOT / name).read_bytes() for name in names if name and (ROOT / name).is_file()}
@@ -84,6 +84,10 @@ def write_copy(blocks: list[Block]) -> None:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(content)
             shutil.copymode(ROOT / name, path) if (ROOT / name).exists() else None
+    for folder in ("src", "include"):  # CMake takes what it finds there
+        for path in (TREE / folder).rglob("*"):
+            if path.is_file() and str(path.relative_to(TREE)) not in sources:
+                path.unlink()
 
 
 def build() -> Path:
