@@ -183,8 +183,10 @@ def test_the_check_raises(name, file, line, mutant, sources, tmp_path) -> None:
 
 @pytest.mark.parametrize(("name", "file", "line", "mutant"), MEMORY_MUTANTS, ids=[m[0] for m in MEMORY_MUTANTS])
 def test_batches_differ(name, file, line, mutant, tmp_path) -> None:
-    told = outcomes(build(MEMORY, name, file, line, mutant, tmp_path), check=False)  # it may crash, or be stopped
-    assert told != {"slots": "fine", "all": "fine"}
+    program = build(MEMORY, name, file, line, mutant, tmp_path)
+    fine = {"slots": "fine", "all": "fine"}
+    # It may crash, or be stopped. How its threads meet decides whether a run shows it: on a busy machine not every one.
+    assert any(outcomes(program, check=False) != fine for _ in range(12))
 
 
 def build(probe: str, name: str, file: str, line: str, mutant: str, tmp_path: Path) -> Path:
