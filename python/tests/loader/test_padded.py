@@ -206,6 +206,18 @@ def test_a_padded_budget_is_planned_by_what_batches_have(tmp_path: Path) -> None
         assert len(next(iter(loader))["lengths"]) == 399  # a budget that the data cannot fill
 
 
+def test_batches_of_like_lengths_are_planned_smaller_than_those_in_file_order(tmp_path: Path) -> None:
+    """In file order most batches of 8 have a long event, so that all are padded to it."""
+    lengths = np.tile([10, 10, 10, 10, 1000], 200)
+    np.savez(tmp_path / "mixed.npz", x=np.ones((int(lengths.sum()), 4)), at=np.concatenate(([0], np.cumsum(lengths))))
+    data = hr.open(tmp_path / "mixed.npz", ["x"], sample_by=hr.Spans(offsets="at"))
+    planned = []
+    for shuffle in (True, False):
+        with hr.Loader(data, batch=hr.ByTokens(100_000, max_samples=8), layout="padded", shuffle=shuffle) as loader:
+            planned.append(loader.report().memory.slot_bytes)
+    assert planned[0] < planned[1] / 2, planned
+
+
 def test_replay_sees_all_of_a_padded_batch(tmp_path: Path) -> None:
     values = np.arange(10, dtype=np.float32)
     values[9] = np.nan  # the last of the longest
