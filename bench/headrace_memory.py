@@ -91,10 +91,9 @@ def least_budget(args: argparse.Namespace, data: Any) -> int:
     try:
         next(iter(make_loader(args, data, memory="1MiB", provenance=True)))
     except hr.OutOfBudgetError as error:
-        named = re.search(r"memory=(\d+)", str(error))
-        if named:
-            return int(named.group(1))
-        raise
+        if error.needed_bytes is None:
+            raise
+        return error.needed_bytes
     raise SystemExit("1 MiB was enough: nothing to measure")
 
 

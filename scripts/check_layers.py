@@ -144,7 +144,7 @@ def place_problem(tree: Tree, relative: Path) -> str | None:
     return None
 
 
-def lost_tests(root: Path, files: list[Path]) -> list[str]:
+def lost_tests(files: list[Path]) -> list[str]:
     """One line of text for each test whose subject lies in another folder of its layer (layers above may test it)."""
     sources: dict[tuple[str, str], set[Path]] = {}
     for path in files:
@@ -255,7 +255,7 @@ def problems(root: Path) -> list[str]:
         for component in layer.components:
             if not (root / "src" / layer.name / component).is_dir():
                 found.append(f"CMakeLists.txt: there is no folder src/{layer.name}/{component}: take the component out")
-    found += lost_tests(root, files) + full_components(files) + umbrella_problems(root, files)
+    found += lost_tests(files) + full_components(files) + umbrella_problems(root, files)
     return found + tree.listed.problems(root, tree.layers)
 
 

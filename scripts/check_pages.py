@@ -97,7 +97,7 @@ def problems(root: Path) -> list[str]:
                 inside = f"src/{name}" if first in layers else f"include/{name}" if first == "headrace" else name
                 if first not in layers and first not in TOP and not (first == "headrace" and name.endswith(".h")):
                     continue
-                if exists(root, inside) or (first in TOP and exists(root, name)) or MADE_BY_THE_READER.search(name):
+                if exists(root, inside) or MADE_BY_THE_READER.search(name):
                     continue
                 stem = Path(name).stem
                 now = sorted(str(p.relative_to(root)) for p in (root / "src").rglob(f"{stem}.*"))

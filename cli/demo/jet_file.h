@@ -30,7 +30,7 @@ class JetFile {
   /// Write the chunks that start at `first_row` (a multiple of the chunk rows); `rows` of them are inside the arrays.
   Status write(std::uint64_t first_row, std::uint64_t rows, const EncodedBlock& block);
 
-  /// Close, renames, and returns the size of the file in bytes.
+  /// Close and rename the file; return its size in bytes.
   Result<std::uint64_t> finish();
 
  private:

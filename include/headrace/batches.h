@@ -38,8 +38,8 @@ struct Groups {
 /// Steps of as many samples as a budget of rows holds, where samples are ragged: events, documents. All ranks make
 /// equally many. Dealt with a shuffle or a sampler that draws, so that every step holds all lengths; in order
 /// otherwise. Orders that list rows or get them during the epoch do not go with it. The rows of a sample are those of
-/// its ragged fields; a sample without rows costs nothing. Padded, a step costs its samples times the longest of them,
-/// and holds like lengths where it would have held all.
+/// its ragged fields; a sample without rows costs nothing. With padding a step costs its samples times the longest of
+/// them, and shuffled steps hold samples of like lengths (length buckets) instead of all lengths.
 struct ByTokens {
   /// What happens to samples that are longer than the budget.
   enum TooLong : std::uint8_t {

@@ -75,7 +75,7 @@ class Error : public std::exception {
   Error& with_stage(std::string_view stage) &;
   /// Set the step that failed.
   Error&& with_stage(std::string_view stage) && { return std::move(with_stage(stage)); }
-  /// Set what the user can do: a whole sentence, often a command.
+  /// Set what the user can do, unless a hint is there: a whole sentence, often a command.
   Error& with_hint(std::string_view hint) &;
   /// Set what the user can do.
   Error&& with_hint(std::string_view hint) && { return std::move(with_hint(hint)); }

@@ -66,7 +66,7 @@ struct Report {
   std::uint64_t epochs_finished = 0;  ///< Epochs that were delivered to their end.
   std::uint64_t batches = 0;          ///< Batches delivered.
   std::uint64_t samples = 0;          ///< Samples delivered.
-  std::uint64_t tokens = 0;           ///< Rows of ragged fields delivered, where steps have a token budget; else 0.
+  std::uint64_t tokens = 0;           ///< Rows of ragged fields delivered, with padding, by a token budget; else 0.
   std::uint64_t token_budget = 0;     ///< Most rows of a batch on this rank; 0: batches are not cut by a token budget.
   std::uint64_t delivered_bytes = 0;  ///< Bytes delivered.
   double wall_seconds = 0;            ///< Time from the first epoch's start until now or the last batch.

@@ -1,4 +1,4 @@
-"""Headrace: training data as shuffled batches, from HDF5, Parquet, Zarr, NumPy, text and token files as they are.
+"""Headrace: training data as shuffled batches, from HDF5, Parquet, Zarr, NumPy and token files as they are.
 
     import headrace as hr
 

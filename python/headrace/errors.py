@@ -49,8 +49,9 @@ class Error(Exception):
         byte_range: ``(offset, size)`` in the file, in bytes, or None.
         stage: The step that failed: ``"open"``, ``"index"``, ``"read"``, a filter's name, or None.
         hint: What to do, or None.
-        needed_bytes: The smallest ``memory=`` with which an :class:`OutOfBudgetError` would not have come, in bytes.
-            None where that is not known, and for other errors.
+        needed_bytes: The smallest budget with which an :class:`OutOfBudgetError` would not have come, in bytes: for
+            ``memory=``, or for ``hr.set_memory()`` where the hint names that. None where that is not known, and for
+            other errors.
     """
 
     default_code: ClassVar[str] = "internal"

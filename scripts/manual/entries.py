@@ -1,4 +1,4 @@
-"""An entry: one public name with what its documentation says, whichever language it comes from."""
+"""An entry: one public name with what its documentation says."""
 
 from __future__ import annotations
 
@@ -21,23 +21,18 @@ class Entry:
     doc: str = ""
     kind: str = "function"
     members: list[Entry] = field(default_factory=list)
-    where: str = ""  # the header or module
-    alike: list[Entry] = field(default_factory=list)  # declared by one statement, under one comment
 
-    def all(self, prefix: str = "", dot: str = ".") -> Iterator[tuple[str, Entry]]:
+    def all(self, prefix: str = "") -> Iterator[tuple[str, Entry]]:
         """Every name below, with those of its classes before it: ("Loader.epoch", entry)."""
         own = prefix + self.name
         yield own, self
-        for other in self.alike:
-            yield prefix + other.name, other
         for member in self.members:
-            yield from member.all(own + dot, dot)
+            yield from member.all(own + ".")
 
 
 def first_sentence(doc: str) -> str:
     """The first sentence of a comment, as Markdown on one line."""
     paragraph = " ".join(re.split(r"\n\s*\n", doc.strip())[0].split())
-    paragraph = re.split(r"\s*\\(?:param|return)\b", paragraph)[0]
     found = _SENTENCE.match(paragraph)
     return markdown(found[1] if found else paragraph)
 

@@ -63,8 +63,7 @@ Status CodecChain::decode(std::span<const std::byte> stored, std::uint32_t skip_
   for (std::size_t k = count; k-- > 0;) {
     const Codec& codec = *codecs_[active[k]];
     if (size[k + 1] && in.size() != *size[k + 1])
-      return std::move(
-          corrupt(fmt::format("{} bytes to decode, {} expected", in.size(), *size[k + 1])).with_stage(codec.name()));
+      return corrupt(fmt::format("{} bytes to decode, {} expected", in.size(), *size[k + 1])).with_stage(codec.name());
     std::span<std::byte> target = out;
     if (k > 0) {
       const std::span<std::byte> buffer = (count - k) % 2 == 1 ? scratch.ping : scratch.pong;
@@ -75,8 +74,7 @@ Status CodecChain::decode(std::span<const std::byte> stored, std::uint32_t skip_
     auto written = codec.decode(in, target);
     if (!written.ok()) return std::move(written.error().with_stage(codec.name()));
     if (size[k] && *written != *size[k])
-      return std::move(
-          corrupt(fmt::format("decodes to {} bytes, {} expected", *written, *size[k])).with_stage(codec.name()));
+      return corrupt(fmt::format("decodes to {} bytes, {} expected", *written, *size[k])).with_stage(codec.name());
     in = target.first(*written);
   }
   return {};

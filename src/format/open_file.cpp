@@ -57,8 +57,17 @@ struct DirectoryFormat {
   Opened (*open)(const std::string& path);
 };
 
+/// Open a directory that Headrace wrote: a cache, or refuse tokenised text, whose manifest looks alike.
+Opened open_cache_folder(const std::string& path) {
+  if (!token_files::is_token_folder(path)) return npy::open_cache_folder(path);
+  return Error(ErrorCode::kUnsupported, "this is a folder of tokens")
+      .with_file(path)
+      .with_stage("open")
+      .with_hint("hr.open_tokens (C++: headrace::open_tokens) takes it.");
+}
+
 constexpr DirectoryFormat kDirectoryFormats[] = {
-    {npy::is_cache_folder, npy::open_cache_folder},
+    {npy::is_cache_folder, open_cache_folder},
     {zarr::is_store, zarr::open_store},
 };
 
@@ -85,11 +94,6 @@ std::string unread_directory(const std::string& path) {
 }
 
 Result<std::shared_ptr<FormatReader>> open_file(const std::string& path) {
-  if (npy::is_cache_folder(path) && token_files::is_token_folder(path))
-    return Error(ErrorCode::kUnsupported, "this is a folder of tokens")
-        .with_file(path)
-        .with_stage("open")
-        .with_hint("hr.open_tokens (C++: headrace::open_tokens) takes it.");
   for (const DirectoryFormat& format : kDirectoryFormats)
     if (format.is(path)) return format.open(path);
   auto file = FileSystem::of(path).open(path);

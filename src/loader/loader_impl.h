@@ -26,7 +26,7 @@ struct ConsumerState {
   using Counter = std::atomic<std::uint64_t>;
   Counter generation{0};  ///< Number of the newest Epoch; older ones have ended.
   Counter epochs_started{0}, epochs_finished{0}, batches{0}, samples{0};
-  Counter ragged_rows{0};  ///< Rows of the first ragged field.
+  Counter ragged_rows{0};  ///< Rows of the first ragged field, with padding.
   Counter wait_ns{0}, work_ns{0};
   std::uint64_t batch_wait_ns = 0;      ///< Waited for the batch that comes next.
   LogHistogram batch_waits_ns;          ///< The same, of all batches that came.
@@ -78,7 +78,7 @@ struct ConsumerState {
     rewound = false;
     batch_wait_ns = 0;
   }
-  /// Let the live epoch go on at `at`, and so would a new one.
+  /// Set the live epoch to `at`; a new one would begin there too.
   void rewind(Position at) {
     begin(at);
     next = at;

@@ -14,7 +14,6 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
-import re
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
@@ -164,7 +163,7 @@ def smallest_memory(dataset: hr.Dataset, options: dict[str, Any]) -> int:
     try:
         hr.Loader(dataset, **{**options, "memory": 1}).close()
     except hr.OutOfBudgetError as error:
-        return int(re.search(r"memory=(\d+)", str(error))[1])
+        return error.needed_bytes
     raise AssertionError("a budget of one byte was enough")
 
 

@@ -27,7 +27,7 @@ class Became:
 
 
 @dataclass(frozen=True)
-class OldKnobs:
+class CachedChunkKnobs:
     """The knobs as they were given; None: not given. They may only lower what is automatic.
 
     Raises:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from headrace._faces.cached_chunk_knobs import OldKnobs, table
+from headrace._faces.cached_chunk_knobs import CachedChunkKnobs, table
 from headrace._faces.lightning_base import LightningDataModule, say
 from headrace._faces.trainer_loader import TrainerLoader
 from headrace._headrace import ToolResult
@@ -134,7 +134,7 @@ class DataModule(LightningDataModule):
         self._device = words.pop("device", "cpu")
         self._pin_memory = pin_memory
         self._common = words
-        self._knobs = OldKnobs(
+        self._knobs = CachedChunkKnobs(
             read_chunk_size=read_chunk_size,
             max_cached_chunks=max_cached_chunks,
             num_workers=num_workers,

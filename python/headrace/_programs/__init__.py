@@ -1,4 +1,4 @@
-"""Faces for one program each, under the names that it imports.
+"""What is for one program alone: faces under the names that it imports, and the benchmark of one.
 
-Nothing but the public modules of those names (and ``headrace bench text``) imports them: the rest does not know them.
+Only the public modules that give these names, and ``headrace bench text``, import them: the rest does not know them.
 """

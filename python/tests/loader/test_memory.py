@@ -193,6 +193,24 @@ def test_train_and_val_take_turns_under_one_budget(tmp_path: Path) -> None:
     )
 
 
+def test_what_the_process_may_use_is_named_where_it_is_too_little(tmp_path: Path) -> None:
+    """A larger memory= would not help."""
+    run_child(
+        """
+        hr.set_memory("20MiB")
+        try:
+            hr.Loader(PATH, 2048, memory="1GiB")
+            raise AssertionError("20 MiB were enough")
+        except hr.OutOfBudgetError as error:
+            least = error.needed_bytes
+            assert f"hr.set_memory({least}) is the least that will do" in error.hint, error.hint
+        hr.set_memory(least)
+        assert run(hr.Loader(PATH, 2048), 1) == 2048
+        """,
+        PATH=write_rows(tmp_path / "rows.h5", 32, noise=True),
+    )
+
+
 def test_two_live_loaders_share_or_say_that_they_cannot(tmp_path: Path) -> None:
     path = write_rows(tmp_path / "rows.h5", 32, noise=True)
     run_child(

@@ -218,6 +218,13 @@ def test_batches_of_like_lengths_are_planned_smaller_than_those_in_file_order(tm
     assert planned[0] < planned[1] / 2, planned
 
 
+def test_order_says_that_like_lengths_are_taken_out_of_a_shuffle_alone(files: str) -> None:
+    options: dict[str, Any] = {"batch": hr.ByTokens(2000), "layout": "padded"}
+    shuffled, listed = (str(hr.tools.order(opened(files), shuffle=shuffle, **options)) for shuffle in (True, False))
+    assert "samples of like lengths" in shuffled.replace("\n", " ")
+    assert "like lengths" not in listed
+
+
 def test_replay_sees_all_of_a_padded_batch(tmp_path: Path) -> None:
     values = np.arange(10, dtype=np.float32)
     values[9] = np.nan  # the last of the longest

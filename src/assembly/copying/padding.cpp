@@ -4,9 +4,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <utility>
 
+#include "base/memory/fill_elements.h"
 #include "transform/numbers.h"
 
 namespace headrace {
@@ -37,10 +37,7 @@ class Padding final : public Finisher {
     for (const Array& array : arrays_) {
       std::byte* const from = batch.fields[array.number] + first * array.row_bytes;
       const std::uint64_t bytes = (starts[position + 1] - first) * array.row_bytes;
-      if (array.element.empty())
-        std::memset(from, 0, bytes);
-      else if (bytes > 0)
-        repeat(array.element, from, bytes);
+      fill_elements(array.element, array.element.size(), {from, bytes});
     }
     return {};
   }
@@ -49,13 +46,6 @@ class Padding final : public Finisher {
   }
 
  private:
-  /// What is filled already is copied to double it.
-  static void repeat(const std::vector<std::byte>& element, std::byte* to, std::uint64_t bytes) {
-    std::memcpy(to, element.data(), element.size());
-    for (std::uint64_t done = element.size(); done < bytes; done += std::min(done, bytes - done))
-      std::memcpy(to + done, to, std::min(done, bytes - done));
-  }
-
   const std::vector<Array> arrays_;
   const std::size_t group_;  // of the map, whose samples differ in length
   const std::shared_ptr<const Finisher> before_;

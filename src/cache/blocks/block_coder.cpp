@@ -8,6 +8,7 @@
 #include <cstring>
 #include <memory>
 
+#include "base/memory/fill_elements.h"
 #include "codec/elements/byte_planes.h"
 #include "codec/elements/unshuffle.h"
 
@@ -65,16 +66,6 @@ std::uint64_t decode_lz4(std::span<const std::byte> in, std::byte* out, std::uin
 std::uint64_t decode_zstd(std::span<const std::byte> in, std::byte* out, std::uint64_t bytes) {
   const std::size_t got = ZSTD_decompressDCtx(zstd().decoder.get(), out, bytes, in.data(), in.size());
   return ZSTD_isError(got) ? 0 : got;
-}
-
-/// `size` bytes of `element` over and over.
-void repeat(std::span<const std::byte> element, std::uint64_t size, std::byte* out) {
-  std::memcpy(out, element.data(), element.size());
-  for (std::uint64_t done = element.size(); done < size;) {
-    const std::uint64_t more = std::min(done, size - done);
-    std::memcpy(out + done, out, more);
-    done += more;
-  }
 }
 
 }  // namespace
@@ -180,7 +171,7 @@ Result<std::span<const std::byte>> decode_piece(const BlockForm& form, std::uint
         break;
       case CodedBlock::Kind::kConstant:
         sane = in.size() == element;
-        if (sane) repeat(in, size, out);
+        if (sane) fill_elements(in, in.size(), {out, size});
         break;
       case CodedBlock::Kind::kCoded:
         sane = (coded.coding == BlockCoding::kShuffleZstd ? decode_zstd(in, planes, size)

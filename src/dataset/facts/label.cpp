@@ -151,10 +151,10 @@ Label read_label(const Dataset& data, const std::string& name, const std::functi
 }
 
 Error without_classes(const std::string& field, std::string_view to) {
-  return std::move(
-      refuse(fmt::format("the field to {} by has no classes: more than 1000 kinds, or numbers that are not whole", to),
+  return refuse(
+             fmt::format("the field to {} by has no classes: more than 1000 kinds, or numbers that are not whole", to),
              "Name a field with a class number a sample, or one-hot.")
-          .with_field(field));
+      .with_field(field);
 }
 
 }  // namespace headrace

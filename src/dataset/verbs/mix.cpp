@@ -67,17 +67,17 @@ std::vector<std::size_t> matching_arrays(const MixPart& first, const MixPart& pa
                                part.name),
                    "Choose the same fields of each, in one order, with open(fields=).");
     if (fields[f].dtype != others[f].dtype || fields[f].shape != others[f].shape)
-      throw std::move(refuse(fmt::format("'{}' is {} in {} and {} in {}", fields[f].name, text_of(fields[f]),
-                                         first.name, text_of(others[f]), part.name),
-                             "A batch holds rows of all parts: their types and shapes must agree.")
-                          .with_field(fields[f].name));
+      throw refuse(fmt::format("'{}' is {} in {} and {} in {}", fields[f].name, text_of(fields[f]), first.name,
+                               text_of(others[f]), part.name),
+                   "A batch holds rows of all parts: their types and shapes must agree.")
+          .with_field(fields[f].name);
     const Source::ColumnPlace here = a.places[f], there = b.places[f];
     std::size_t& array = arrays[here.array];
     if (here.column != there.column || (array != b.num_arrays() && array != there.array))
-      throw std::move(refuse(fmt::format("'{}' is a member of a compound array in one of {} and {} only, or of another",
-                                         fields[f].name, first.name, part.name),
-                             "Store it alike in both.")
-                          .with_field(fields[f].name));
+      throw refuse(fmt::format("'{}' is a member of a compound array in one of {} and {} only, or of another",
+                               fields[f].name, first.name, part.name),
+                   "Store it alike in both.")
+          .with_field(fields[f].name);
     array = there.array;
   }
   return arrays;

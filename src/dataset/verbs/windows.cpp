@@ -90,14 +90,14 @@ class WindowMaker final : public SampleMaker {
       if (file.rows > most) most = file.rows, longest = &file;
     }
     if (!across_files_ && all >= rows_)
-      return std::move(refuse(fmt::format("a window of {} rows is longer than every file; the longest has {}",
-                                          group_digits(rows_), group_digits(most)),
-                              "Ask for shorter windows, or across_files=True: windows then go on in the next file.")
-                           .with_file(longest->path));
-    return std::move(refuse(fmt::format("a window of {} rows is longer than the data: {} rows", group_digits(rows_),
-                                        group_digits(all)),
-                            "Ask for shorter windows.")
-                         .with_file(longest->path));
+      return refuse(fmt::format("a window of {} rows is longer than every file; the longest has {}",
+                                group_digits(rows_), group_digits(most)),
+                    "Ask for shorter windows, or across_files=True: windows then go on in the next file.")
+          .with_file(longest->path);
+    return refuse(fmt::format("a window of {} rows is longer than the data: {} rows", group_digits(rows_),
+                              group_digits(all)),
+                  "Ask for shorter windows.")
+        .with_file(longest->path);
   }
 
   const std::uint64_t rows_, stride_;

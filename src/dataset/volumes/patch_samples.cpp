@@ -168,13 +168,13 @@ class PatchMaker final : public SampleMaker {
       const PatchContext* const context = context_of(name);
       const SourceFile* const other = file_with_scale(volumes, c);
       if (other && !context)
-        throw std::move(refuse(fmt::format("the array '{}' has voxels of another size than '{}', and lies over it only "
-                                           "as context",
-                                           name, (*volumes.columns)[0].name),
-                               fmt::format("context={{\"{}\": ({})}} takes a box of so many of its voxels about the "
-                                           "centre of each patch.",
-                                           name, fmt::join(options_.shape, ", ")))
-                            .with_file(other->path));
+        throw refuse(fmt::format("the array '{}' has voxels of another size than '{}', and lies over it only "
+                                 "as context",
+                                 name, (*volumes.columns)[0].name),
+                     fmt::format("context={{\"{}\": ({})}} takes a box of so many of its voxels about the "
+                                 "centre of each patch.",
+                                 name, fmt::join(options_.shape, ", ")))
+            .with_file(other->path);
       if (!other && context)
         throw refuse(fmt::format("context names '{}', whose voxels have the size of the volume's", name),
                      "It has a patch of its own already; open another level of the image, \"GROUP@32\", for context.");
@@ -211,9 +211,9 @@ class PatchMaker final : public SampleMaker {
     const bool fills = !options_.samples_per_epoch && options_.edge == PatchEdge::kFill;
     for (const SourceFile& file : volumes.files)
       if (fills && !(file.offsets.empty() && file.scales.empty()))
-        throw std::move(refuse("edge=\"fill\" of arrays that begin or end at different places is not there yet",
-                               "edge=\"shift\" moves the last patch inwards.")
-                            .with_file(file.path));
+        throw refuse("edge=\"fill\" of arrays that begin or end at different places is not there yet",
+                     "edge=\"shift\" moves the last patch inwards.")
+            .with_file(file.path);
     std::vector<std::uint32_t> used;
     for (std::uint32_t f = 0; f < volumes.files.size(); ++f) {
       const std::span<const std::uint64_t> shape = shape_of(volumes.files[f]);
@@ -222,18 +222,16 @@ class PatchMaker final : public SampleMaker {
       if (fits) {
         used.push_back(f);
       } else if (!options_.skip_small) {
-        throw std::move(
-            refuse(fmt::format("a patch of {} is larger than this volume of {}", times(options_.shape), times(shape)),
-                   "small=\"skip\" leaves such volumes out; a grid with edge=\"fill\" fills them up.")
-                .with_file(volumes.files[f].path));
+        throw refuse(fmt::format("a patch of {} is larger than this volume of {}", times(options_.shape), times(shape)),
+                     "small=\"skip\" leaves such volumes out; a grid with edge=\"fill\" fills them up.")
+            .with_file(volumes.files[f].path);
       }
     }
     if (used.empty())
-      throw std::move(
-          refuse(fmt::format("a patch of {} is larger than each of the {} volumes; the first is {}",
-                             times(options_.shape), volumes.files.size(), times(shape_of(volumes.files[0]))),
-                 "Ask for smaller patches.")
-              .with_file(volumes.files[0].path));
+      throw refuse(fmt::format("a patch of {} is larger than each of the {} volumes; the first is {}",
+                               times(options_.shape), volumes.files.size(), times(shape_of(volumes.files[0]))),
+                   "Ask for smaller patches.")
+          .with_file(volumes.files[0].path);
     if (const std::size_t small = volumes.files.size() - used.size(); small > 0)
       notices.push_back(fmt::format("{} of {} volumes are smaller than a patch of {} and left out", small,
                                     volumes.files.size(), times(options_.shape)));
@@ -259,10 +257,10 @@ class PatchMaker final : public SampleMaker {
       const bool is_filled = options_.edge == PatchEdge::kFill || context_of(column.name) != nullptr;
       const bool zero = !is_filled || (options_.fill == 0 && !std::signbit(options_.fill));
       if (!zero && (!is_number(column.dtype) || !has_number(column.dtype, options_.fill)))
-        throw std::move(refuse(fmt::format("fill={} is not a value of type {}, the type of the array '{}'",
-                                           options_.fill, column.dtype.name(), column.name),
-                               "0 fits every type; the field 'NAME.valid' tells real voxels from filled ones.")
-                            .with_field(column.name));
+        throw refuse(fmt::format("fill={} is not a value of type {}, the type of the array '{}'", options_.fill,
+                                 column.dtype.name(), column.name),
+                     "0 fits every type; the field 'NAME.valid' tells real voxels from filled ones.")
+            .with_field(column.name);
       if (!zero) store_numbers(column.dtype, &options_.fill, 1, group.fill_element.data());
       group.source = with_columns(*volumes, {c});
       for (const SourceFile& file : group.source->files)

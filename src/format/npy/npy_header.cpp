@@ -68,10 +68,9 @@ Status check_sizes(NpyHeader& header, std::uint64_t size_bytes) {
       return npy_damaged(
           fmt::format("the header says shape ({}), more than any file holds", fmt::join(header.shape, ", ")));
   if (header.value_bytes > size_bytes - header.header_bytes && header.type.refusal.empty())
-    return std::move(
-        npy_damaged(fmt::format("{} bytes of values follow the header, its shape ({}) needs {}",
-                                size_bytes - header.header_bytes, fmt::join(header.shape, ", "), header.value_bytes))
-            .with_hint("A truncated copy? Copy it again and compare the sizes."));
+    return npy_damaged(fmt::format("{} bytes of values follow the header, its shape ({}) needs {}",
+                                   size_bytes - header.header_bytes, fmt::join(header.shape, ", "), header.value_bytes))
+        .with_hint("A truncated copy? Copy it again and compare the sizes.");
   return {};
 }
 

@@ -91,8 +91,8 @@ Result<DirectoryPlace> find_directory(const RandomAccessFile& file) {
       return Error(ErrorCode::kUnsupported, fmt::format("an archive whose directory has {} bytes", place.range.size));
     return place;
   }
-  return std::move(zip_damaged("the archive's directory, which ends it, is missing: a truncated copy?")
-                       .with_hint("Copy it again and compare the sizes."));
+  return zip_damaged("the archive's directory, which ends it, is missing: a truncated copy?")
+      .with_hint("Copy it again and compare the sizes.");
 }
 
 /// Sizes and offset that do not fit 32 bits stand in an extra field, in this order, those that do not fit only.
@@ -176,7 +176,7 @@ Result<std::vector<ZipMember>> read_zip_directory(const RandomAccessFile& file) 
         fmt::format("the archive's directory has {} members, not {}", members.size(), place.num_members));
   for (const ZipMember& member : members)
     if (!names.insert(member.name).second)
-      return std::move(zip_damaged("the archive has two members of this name").with_field(member.name));
+      return zip_damaged("the archive has two members of this name").with_field(member.name);
   return members;
 }
 

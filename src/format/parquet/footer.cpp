@@ -40,8 +40,8 @@ Status FooterDecoder::push(std::span<const std::byte> bytes) {
     return Error(ErrorCode::kUnsupported, "an encrypted Parquet file: its footer needs a key")
         .with_hint("Write it again without encryption.");
   if (!begins_with(tail.subspan(4), kMagic))
-    return std::move(corrupt("the file begins as Parquet does, but does not end in PAR1: it is cut short")
-                         .with_hint("Its copy or its writer did not finish?"));
+    return corrupt("the file begins as Parquet does, but does not end in PAR1: it is cut short")
+        .with_hint("Its copy or its writer did not finish?");
   const std::uint64_t length = load_le32(tail.data());
   if (length + kSmallestFileBytes > file_bytes_)
     return corrupt(fmt::format("its metadata should have {} bytes, but the whole file has {}", length, file_bytes_));

@@ -52,11 +52,11 @@ Result<npy::NpyHeader> raw_header(const DType& dtype, std::uint64_t bytes) {
 Status set_raw(TokenFile& out, std::shared_ptr<RandomAccessFile> file) {
   const std::uint64_t size = file->size(), width = out.dtype.itemsize, rest = size % width;
   if (rest != 0)
-    return std::move(refused_file(ErrorCode::kCorruptData, out.path,
-                                  fmt::format("{} bytes are no whole number of {} tokens: {} of {} bytes, and {} more",
-                                              size, out.dtype.name(), size / width, width, rest),
-                                  "Another dtype, or a copy that was cut short?")
-                         .with_bytes({size - rest, rest}));
+    return refused_file(ErrorCode::kCorruptData, out.path,
+                        fmt::format("{} bytes are no whole number of {} tokens: {} of {} bytes, and {} more", size,
+                                    out.dtype.name(), size / width, width, rest),
+                        "Another dtype, or a copy that was cut short?")
+        .with_bytes({size - rest, rest});
   HEADRACE_ASSIGN(npy::NpyHeader header, raw_header(out.dtype, size));
   out.values = {0, size};
   npy::NpyValues values{std::move(file), out.path, out.values};
@@ -207,10 +207,10 @@ Status open_datatrove(TokenFile& out, std::shared_ptr<RandomAccessFile> file, co
     HEADRACE_ASSIGN(index, open_bytes_of(index_path));
     const std::uint64_t rest = index->size() % 8;
     if (index->size() == 0 || rest != 0)
-      return std::move(refused_file(ErrorCode::kCorruptData, index_path,
-                                    fmt::format("{} bytes are no list of 64-bit ends of documents", index->size()),
-                                    "Was it cut short?")
-                           .with_bytes({index->size() - rest, rest}));
+      return refused_file(ErrorCode::kCorruptData, index_path,
+                          fmt::format("{} bytes are no list of 64-bit ends of documents", index->size()),
+                          "Was it cut short?")
+          .with_bytes({index->size() - rest, rest});
     count = index->size() / 8;
     HEADRACE_ASSIGN(last, number_at<std::uint64_t>(*index, 8 * (count - 1)));
     // The width that makes the last document end with the file, where nothing else says it.

@@ -86,9 +86,8 @@ Status check_manifest(Json json) {
   if (!said) return {};
   json.erase(kChecksum);
   if (const std::uint32_t found = checksum_of(json); found != *said)
-    return std::move(
-        manifest_wrong(fmt::format("its checksum is {}, and that of its content {}", hex_of(*said), hex_of(found)))
-            .with_hint("Was it damaged? If it was changed by hand, remove its last entry, \"crc32c\"."));
+    return manifest_wrong(fmt::format("its checksum is {}, and that of its content {}", hex_of(*said), hex_of(found)))
+        .with_hint("Was it damaged? If it was changed by hand, remove its last entry, \"crc32c\".");
   return {};
 }
 
@@ -211,7 +210,7 @@ Result<TokenManifest> read_token_manifest(const std::string& folder) {
   auto file = FileSystem::of(path).open(path);
   if (!file.ok()) return std::move(file.error().with_file(path));
   if ((*file)->size() > kMostManifestBytes)
-    return std::move(manifest_wrong(fmt::format("a manifest of {} bytes", (*file)->size())).with_file(path));
+    return manifest_wrong(fmt::format("a manifest of {} bytes", (*file)->size())).with_file(path);
   std::string text((*file)->size(), '\0');
   HEADRACE_TRY((*file)->read_at(0, std::as_writable_bytes(std::span(text))));
   auto manifest = parse_token_manifest(text);

@@ -141,9 +141,9 @@ Status set_v3_type(const Json& document, bool big_endian, ArrayMetadata& made) {
   HEADRACE_ASSIGN(const Named name, named(type, "a data type"));
   const auto known = std::ranges::find(kTypes, name.name, &TypeName::name);
   if (known == kTypes.end())
-    return std::move(not_read(fmt::format("the data type '{}' is not read", name.name),
-                              "It reads bool, whole numbers, float16 to float64 and complex ones.")
-                         .with_stage(std::ranges::count(kTexts, name.name) > 0 ? kTypeStage : ""));
+    return not_read(fmt::format("the data type '{}' is not read", name.name),
+                    "It reads bool, whole numbers, float16 to float64 and complex ones.")
+        .with_stage(std::ranges::count(kTexts, name.name) > 0 ? kTypeStage : "");
   return set_type(fmt::format("{}{}", big_endian ? '>' : '<', known->letters), {}, made);
 }
 

@@ -7,7 +7,7 @@
 #include <cstring>
 #include <mutex>
 
-#include "format/fill_elements.h"
+#include "base/memory/fill_elements.h"
 #include "format/zarr/chunk_files.h"
 #include "format/zarr/to_c_order.h"
 #include "storage/file_system.h"

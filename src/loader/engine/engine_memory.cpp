@@ -156,9 +156,11 @@ Result<EnginePlan> EngineManager::plan_beside_others(
   }
   if (made.ok() || made.error().needed_bytes() == 0) return made;
   if (held == 0 && made.error().needed_bytes() > process->limit_bytes())
-    return std::move(made.error().with_hint(
-        fmt::format("The process may use {}: hr.set_memory({}) is the least that will do. {}",
-                    format_bytes(process->limit_bytes()), made.error().needed_bytes(), made.error().hint())));
+    return Error(ErrorCode::kOutOfBudget, made.error().message())
+        .with_file(made.error().file())
+        .with_needed_bytes(made.error().needed_bytes())
+        .with_hint(fmt::format("The process may use {}: hr.set_memory({}) is the least that will do. {}",
+                               format_bytes(process->limit_bytes()), made.error().needed_bytes(), made.error().hint()));
   if (held == 0) return made;
   if (options_.memory != 0 && options_.memory < made.error().needed_bytes()) return made;  // no fault of theirs
   const std::uint64_t least = held + made.error().needed_bytes();

@@ -25,7 +25,8 @@ std::optional<Mixing> measure_mixing(const EnginePlan& plan, std::uint64_t sampl
   const BlockTable& blocks = *plan.blocks;
   const std::uint64_t batch = std::max<std::uint64_t>(plan.global_batch, 1);
   if (!plan.is_shuffled || blocks.num_rows() < batch) return std::nullopt;
-  if (plan.budget && plan.budget->options().padded) return std::nullopt;  // steps take like lengths out of the order
+  if (plan.budget && plan.budget->options().arrangement == StepArrangement::kBucket)
+    return std::nullopt;  // steps take like lengths out of the order
   Mixing mixing;
   mixing.mixed_bytes = plan.shape ? mixed_bytes(*plan.shape, blocks, sample_bytes) : blocks.num_rows() * sample_bytes;
   if (!plan.shape) return mixing;  // of draws without replacement: 1, and need not be measured

@@ -17,9 +17,9 @@
 namespace headrace {
 namespace {
 
-constexpr std::uint64_t kPartBytes = 96;         // of a part in the window: planned, filed under its unit, claimed
-constexpr std::uint64_t kUnitBytes = 208;        // of a unit that a batch waits for, and how far its shuffle blocks are
-constexpr std::uint64_t kShuffleBlockBytes = 8;  // of two epochs
+constexpr std::uint64_t kPartBytes = 96;   // of a part in the window: planned, filed under its unit, claimed
+constexpr std::uint64_t kUnitBytes = 208;  // of a unit that a batch waits for, and how far its shuffle blocks are
+constexpr std::uint64_t kCountersOfBlockBytes = 8;  // of a shuffle block, in two epochs
 /// Batches of drawn samples that wait together share what is decoded for them. Twice as many were a quarter slower
 /// where nothing is decoded: parts of a row come from neighbouring cells, and the row leaves the processor's cache in
 /// between.
@@ -30,7 +30,7 @@ constexpr std::uint64_t kLeastKeptUnits = 4;  // a smaller cache is not worth it
 /// Bytes of batches.
 struct BatchBytes {
   std::uint64_t largest = 0, mean = 0;
-  std::uint64_t beside = 0, largest_beside = 0;  ///< Bytes of columns that are made from the plan: the mean, the most.
+  std::uint64_t beside = 0, largest_beside = 0;  ///< Bytes of columns made from the plan: counted for a slot, the most.
 };
 
 /// Rows of samples in the ragged group.
@@ -165,7 +165,7 @@ Status plan_mapped_memory(const MappedSource& mapped, const LoaderOptions& optio
   const std::uint64_t parts = usual_rows * map.usual_parts();
   const std::uint64_t order = plan.sampler->memory_bytes(plan.share) + map.shuffle_blocks()->memory_bytes() +
                               map.memory_bytes() + map.num_units() * kUnitBytes +
-                              map.shuffle_blocks()->num_blocks() * kShuffleBlockBytes +
+                              map.shuffle_blocks()->num_blocks() * kCountersOfBlockBytes +
                               kLeastSlots * (batch.largest_beside - batch.beside);
   const std::uint64_t thread = need.scratch_bytes + need.read_buffer_bytes,
                       bookkeeping = parts * kPartBytes + batch.beside + derived_bytes(plan, rows);

@@ -165,10 +165,9 @@ static Status check_derived_names(const std::vector<Field>& fields, const Engine
     if ((plan.padding && (field.name == "mask" || field.name == "lengths")) ||
         (plan.delivers_row_ids && field.name == "_rows") || (plan.delivers_weights && field.name == "_weight") ||
         (plan.groups && (field.name == "_group" || field.name == "_group.offsets")))
-      return std::move(
-          refuse(fmt::format("the data has a field named {}, which is the name of a derived one", field.name),
-                 "Give that field another name.")
-              .with_field(field.name));
+      return refuse(fmt::format("the data has a field named {}, which is the name of a derived one", field.name),
+                    "Give that field another name.")
+          .with_field(field.name);
   return {};
 }
 
@@ -237,9 +236,9 @@ Status plan_order(const SampleSource& source, const LoaderOptions& options, cons
       HEADRACE_ASSIGN(plan.padding, make_padding(*mapped, options.fill));
     }
   } else if (options.layout == BatchLayout::kPadded) {
-    return std::move(refuse("layout='padded' fills up ragged samples: no field is ragged",
-                            "Leave layout= out: the samples are rows, of one shape.")
-                         .with_file(source.first_path()));
+    return refuse("layout='padded' fills up ragged samples: no field is ragged",
+                  "Leave layout= out: the samples are rows, of one shape.")
+        .with_file(source.first_path());
   }
   if (const auto* const choice = std::get_if<Groups>(&options.batch)) {
     if (source.mixture())

@@ -37,7 +37,7 @@ struct TokenLengths {
 /// are longer than the budget, with how many, and which is the longest.
 Result<std::shared_ptr<const TokenLengths>> token_lengths_of(const MappedSource* mapped, const ByTokens& choice);
 
-/// Return the words of the order for `choice`. \param lanes  The choice's, or else the world size.
+/// Return how steps are cut by the token budget of `options`. \param lanes  The choice's, or else the world size.
 BudgetOptions budget_options(const LoaderOptions& options, std::uint32_t lanes);
 
 /// Return the most rows of a batch on each rank, but for samples that are longer by themselves. Where ranks do not

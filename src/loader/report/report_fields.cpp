@@ -138,7 +138,8 @@ const Spec& spec_of(const Report*) {
        field<&S::epochs_finished>("epochs_finished", "Epochs that were delivered to their end"),
        field<&S::batches>("batches", "Batches delivered"),
        field<&S::samples>("samples", "Samples delivered"),
-       field<&S::tokens>("tokens", "Rows of ragged fields delivered, where batches have a token budget; else 0"),
+       field<&S::tokens>(
+           "tokens", "Rows of ragged fields delivered, padding included, where batches have a token budget; else 0"),
        field<&S::token_budget>("token_budget", "Most rows of a batch on this rank; 0: no token budget"),
        field<&S::delivered_bytes>("delivered_bytes", "Bytes delivered"),
        field<&S::wall_seconds>("wall_seconds", "Time from the first epoch's start until now, or to the last batch"),

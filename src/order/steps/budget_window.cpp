@@ -70,9 +70,9 @@ void BudgetSteps::Window::next(std::uint32_t first_counted, std::uint32_t end_co
   }
   if (tail == Tail::kPad && shortest < length) pad(length);
   views_.clear();
-  for (Lane& lane : lanes_) {
-    sort(lane, length);
-    views_.emplace_back(lane.costs);
+  for (std::size_t u = 0; u < lanes_.size(); ++u) {
+    sort(u, length);
+    views_.emplace_back(lanes_[u].costs);
   }
   if (tail == Tail::kDrop) length = shortest;
   planner_.plan(views_, length);
@@ -165,10 +165,10 @@ void BudgetSteps::Window::pad(std::size_t length) {
 
 /// Sort by up to a quarter more than each costs, drawn anew in every epoch: sorted by cost alone, the samples of a
 /// window that holds all of them would come in the same steps each time.
-void BudgetSteps::Window::sort_about(Lane& lane) {
+void BudgetSteps::Window::sort_about(std::size_t u) {
+  Lane& lane = lanes_[u];
   constexpr std::uint32_t kFraction = 16, kMost = ~std::uint32_t{0} / (2 * kFraction);
-  const auto number = static_cast<std::uint64_t>(&lane - lanes_.data());
-  KeyedRandom random(RandomKey::of({plan_.seed_, epoch_, key_use::kLikeLengths, number_, number}));
+  KeyedRandom random(RandomKey::of({plan_.seed_, epoch_, key_use::kLikeLengths, number_, u}));
   std::uint32_t highest = 0;
   for (std::uint64_t& entry : lane.entries) {
     const std::uint64_t cost = std::min<std::uint64_t>(entry >> 32, kMost), least = cost * kFraction;
@@ -183,7 +183,8 @@ void BudgetSteps::Window::sort_about(Lane& lane) {
   }
 }
 
-void BudgetSteps::Window::sort(Lane& lane, std::size_t length) {
+void BudgetSteps::Window::sort(std::size_t u, std::size_t length) {
+  Lane& lane = lanes_[u];
   lane.costs.resize(lane.samples.size());
   plan_.lengths_->lengths(lane.samples, lane.costs);
   lane.entries.resize(lane.samples.size());
@@ -194,7 +195,7 @@ void BudgetSteps::Window::sort(Lane& lane, std::size_t length) {
     lane.entries[i] = std::uint64_t{cost} << 32 | i;
   }
   if (plan_.options_.arrangement == StepArrangement::kBucket)
-    sort_about(lane);
+    sort_about(u);
   else if (plan_.options_.arrangement == StepArrangement::kDeal)
     sort_falling(lane.entries, other_, most);
   for (std::size_t i = 0; i < lane.entries.size(); ++i)

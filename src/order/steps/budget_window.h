@@ -83,8 +83,8 @@ class BudgetSteps::Window {
   /// Let lanes that are one sample short repeat their first; an empty one, that of a lane that has some.
   void pad(std::size_t length);
 
-  void sort_about(Lane& lane);
-  void sort(Lane& lane, std::size_t length);
+  void sort_about(std::size_t u);
+  void sort(std::size_t u, std::size_t length);
 
   const BudgetSteps& plan_;
   const std::uint64_t epoch_;

@@ -270,7 +270,7 @@ ToolResult order(const Loader& loader, const OrderOptions& options) {
                    whole, world > 1 ? fmt::format(" over {} ranks", world) : "", plan.steps->num_steps(options.epoch),
                    global.blocks_a_batch, blocks.num_blocks(), global.blocks_by_chance, global.files_a_batch,
                    blocks.num_files(), global.files_by_chance));
-  if (plan.budget && plan.budget->options().padded)
+  if (plan.budget && plan.budget->options().arrangement == StepArrangement::kBucket)
     line(
         "NOTE",
         "padded batches of a token budget hold samples of like lengths, taken out of this order: where lengths go with "

@@ -20,6 +20,12 @@ Error refuse(int line, const std::string& what) {
   return Error(ErrorCode::kInvalidArgument, line > 0 ? fmt::format("line {}: {}", line, what) : what);
 }
 
+/// True if a key is longer than YAML's readers take.
+bool is_long_key(const std::string& key) {
+  constexpr std::size_t kMostKeyBytes = 500;  // 1024 characters, some of which are written as six
+  return flow_text({key}).size() > kMostKeyBytes;
+}
+
 /// Builds values. yaml-cpp has exceptions only, so this throws Error; parse_yaml() catches.
 class ValueBuilder : public YAML::EventHandler {
  public:
@@ -84,6 +90,8 @@ class ValueBuilder : public YAML::EventHandler {
       list->push_back(std::move(made));
     } else if (!top.key) {
       if (!made.text()) throw refuse(made.line, "a key must be a word");
+      if (is_long_key(*made.text()))
+        throw refuse(made.line, "a name is too long: it could not be written into a run file again");
       top.key = std::move(made);
     } else {
       std::get<ValueMap>(top.value.is).push_back({*top.key->text(), std::move(made), top.key->line});
@@ -109,14 +117,11 @@ std::size_t count_values(const Value& value) {
   return count;
 }
 
-/// True if a key is longer than YAML's readers take.
 bool has_long_key(const Value& value) {
-  constexpr std::size_t kMostKeyBytes = 500;  // 1024 characters, some of which are written as six
   if (const ValueList* const list = value.list()) return std::ranges::any_of(*list, has_long_key);
   const ValueMap* const map = value.map();
-  return map && std::ranges::any_of(*map, [](const ValueEntry& one) {
-           return flow_text({one.key}).size() > kMostKeyBytes || has_long_key(one.value);
-         });
+  return map && std::ranges::any_of(
+                    *map, [](const ValueEntry& one) { return is_long_key(one.key) || has_long_key(one.value); });
 }
 
 bool is_utf8_throughout(const Value& value) {
@@ -178,7 +183,6 @@ Result<Value> parse_yaml(const std::string& text) {
     Value root = builder.take();
     ValueBuilder second;
     if (parser.HandleNextDocument(second)) return refuse(0, "more than one document (---)");
-    if (has_long_key(root)) return refuse(0, "a name is too long: it could not be written into a run file again");
     return root;
   } catch (const Error& error) {
     return error;
@@ -189,13 +193,14 @@ Result<Value> parse_yaml(const std::string& text) {
 
 Result<std::string> yaml_text(const std::string& key, const Value& value, std::size_t indent) {
   if (!is_utf8_throughout(value))
-    return std::move(refuse(0, fmt::format("{} has a text that is not UTF-8, which a run file cannot hold", key))
-                         .with_hint("Give the file a name in UTF-8."));
+    return refuse(0, fmt::format("{} has a text that is not UTF-8, which a run file cannot hold", key))
+        .with_hint("Give the file a name in UTF-8.");
   if (const std::size_t values = count_values(value); values > kMaxValues / 2)
-    return std::move(
-        refuse(0, fmt::format("{} would have {} values, and a run file is read up to {}", key, values, kMaxValues / 2))
-            .with_hint("Say selected samples by split(), which takes one line; join large tables after "
-                       "load_run()."));
+    return refuse(0,
+                  fmt::format("{} would have {} values, and a run file is read up to {}", key, values, kMaxValues / 2))
+        .with_hint(
+            "Say selected samples by split(), which takes one line; join large tables after "
+            "load_run().");
   if (has_long_key(value)) return refuse(0, fmt::format("{} has a name that is too long for a run file", key));
   return lines_of(key, value, indent);
 }

@@ -1,5 +1,5 @@
 #include "format/hdf5/arrays/chunked_array.h"
-#include "format/fill_elements.h"
+#include "base/memory/fill_elements.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -1,5 +1,5 @@
 #include "format/hdf5/arrays/plain_arrays.h"
-#include "format/fill_elements.h"
+#include "base/memory/fill_elements.h"
 
 #include <fmt/format.h>
 

@@ -1,5 +1,5 @@
 #include "format/hdf5/virtual/virtual_array.h"
-#include "format/fill_elements.h"
+#include "base/memory/fill_elements.h"
 
 #include <fmt/format.h>
 

@@ -31,8 +31,8 @@ PageWalk::PageWalk(ByteRange range, std::uint64_t num_values, PageUnit unit)
 
 Status PageWalk::need(std::uint64_t offset, std::uint64_t size) {
   if (offset >= range_.end())
-    return std::move(corrupt(fmt::format("its pages have {} of {} values", found_, num_values_))
-                         .with_bytes({range_.offset, range_.size}));
+    return corrupt(fmt::format("its pages have {} of {} values", found_, num_values_))
+        .with_bytes({range_.offset, range_.size});
   needs_ = ByteRange{offset, std::min(size, range_.end() - offset)};
   return {};
 }
@@ -43,7 +43,7 @@ Status PageWalk::push(std::span<const std::byte> bytes) {
   if (!parsed.ok()) return std::move(parsed.error().with_bytes(asked));
   if (!*parsed) {
     if (asked.size >= kMostHeaderBytes || asked.end() >= range_.end())
-      return std::move(corrupt("a page header ends in the middle").with_bytes(asked));
+      return corrupt("a page header ends in the middle").with_bytes(asked);
     return need(asked.offset, asked.size * 8);
   }
   last_ = **parsed;
@@ -53,20 +53,20 @@ Status PageWalk::push(std::span<const std::byte> bytes) {
 Status PageWalk::enter(const PageHeader& header) {
   const ByteRange place{needs_->offset, header.page_bytes()};
   if (place.end() > range_.end())
-    return std::move(corrupt(fmt::format("a page of {} bytes, where its column has {} left", place.size,
-                                         range_.end() - place.offset))
-                         .with_bytes(place));
+    return corrupt(
+               fmt::format("a page of {} bytes, where its column has {} left", place.size, range_.end() - place.offset))
+        .with_bytes(place);
   if (header.is_data()) {
     if (unit_ == PageUnit::kRows && header.kind == PageKind::kDataV2 && header.num_rows != header.num_values)
-      return std::move(
-          corrupt(fmt::format("a page of {} values in {} rows", header.num_values, header.num_rows)).with_bytes(place));
+      return corrupt(fmt::format("a page of {} values in {} rows", header.num_values, header.num_rows))
+          .with_bytes(place);
     if (header.num_values > num_values_ - found_)
-      return std::move(corrupt(fmt::format("its pages have more than {} values", num_values_)).with_bytes(place));
+      return corrupt(fmt::format("its pages have more than {} values", num_values_)).with_bytes(place);
     if (header.num_values > 0) table_.pages.push_back({place, found_, header.num_values, header.num_values});
     found_ += header.num_values;
   } else if (header.kind == PageKind::kDictionary) {
     if (table_.dictionary || !table_.pages.empty())
-      return std::move(corrupt("a second dictionary, or one behind its data").with_bytes(place));
+      return corrupt("a second dictionary, or one behind its data").with_bytes(place);
     table_.dictionary = place;
   }
   if (found_ == num_values_) {

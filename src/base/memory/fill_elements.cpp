@@ -1,4 +1,4 @@
-#include "format/fill_elements.h"
+#include "base/memory/fill_elements.h"
 
 #include <algorithm>
 #include <cstring>
