@@ -55,7 +55,7 @@ check: ## formatting, linters, types, layers, sizes, comments: everything that n
 
 format: ## rewrite the sources in the house style
 	@scripts/setup.sh check
-	@git ls-files '*.h' '*.cpp' | xargs $(VENV)/clang-format -i
+	@git ls-files '*.h' '*.cpp' '*.c' | xargs $(VENV)/clang-format -i
 	@$(VENV)/ruff format -q . && $(VENV)/ruff check -q --fix .
 
 docs: ## the manual as a static site in build/docs, with the docstrings of the Python package and the C++ headers
@@ -63,9 +63,9 @@ docs: ## the manual as a static site in build/docs, with the docstrings of the P
 	@NO_MKDOCS_2_WARNING=1 $(VENV)/mkdocs build --strict --clean
 	@doxygen docs/Doxyfile && echo 'C++: build/docs/cpp/index.html'
 
-wheel: ## a self-contained wheel in wheelhouse/
+wheel: ## wheels with everything inside, for Linux with glibc 2.28 or newer, in wheelhouse/; WHEEL_ARGS="--machine aarch64"
 	@scripts/setup.sh wheel
-	@scripts/build_wheel.sh
+	@$(VENV)/python scripts/wheel $(WHEEL_ARGS)
 
 clean: ## remove what was built
 	rm -rf build dist wheelhouse .pytest_cache .mypy_cache .ruff_cache .hypothesis

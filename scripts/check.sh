@@ -10,7 +10,7 @@ check() { # NAME COMMAND...
   printf '== %s\n' "$name"
   "$@" || failed+=("$name")
 }
-mapfile -t cpp < <(git ls-files '*.h' '*.cpp')
+mapfile -t cpp < <(git ls-files '*.h' '*.cpp' '*.c')
 mapfile -t shell < <(git ls-files '*.sh' .ci/run)
 
 check layers "$bin/python" scripts/check_layers.py

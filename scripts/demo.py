@@ -1,5 +1,7 @@
 """`make demo`: write jets like JetClass, deliver shuffled epochs, measure the same work by h5py, show one screen.
 
+Then an epoch of each other kind of samples: mel spectrograms, events, patches of volumes, windows of tokens.
+
 Every figure on the screen was measured in this run, on this machine. Needs headrace, NumPy and h5py.
 """
 
@@ -16,6 +18,7 @@ from pathlib import Path
 
 import h5py
 import numpy as np
+from demo_kinds import Epoch, run_all
 
 import headrace as hr
 from headrace.__main__ import command_line
@@ -192,7 +195,28 @@ def activation() -> str | None:
         return f"source {script}"
 
 
-def screen(args: argparse.Namespace, report: str, grown: int, touched: str, rows: list[list[str]], checked: str) -> str:
+def table(key: str, rows: list[list[str]], left: int = 1) -> list[str]:
+    """Lines of a table, its first `left` columns to the left."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = []
+    for i, row in enumerate(rows):
+        cells = [cell.ljust(width) if j < left else cell.rjust(width)
+                 for j, (cell, width) in enumerate(zip(row, widths, strict=True))]  # fmt: skip
+        lines.append(f"{'' if i else key:<{KEY}}" + "  ".join(cells))
+    return lines
+
+
+def kinds_table(epochs: list[Epoch]) -> list[list[str]]:
+    rows = [["an epoch, shuffled, cache='none'", "samples", "samples/s", "of a loop", "read one by one by"]]
+    for epoch in epochs:
+        name = epoch.kind.name if epoch.good else f"{epoch.kind.name}: WRONG"
+        rate = epoch.samples / epoch.seconds
+        rows.append([name, f"{epoch.samples:,}", f"{rate:,.0f}", f"{rate / epoch.plain_rate:,.0f}x", epoch.kind.plain])
+    return rows
+
+
+def screen(args: argparse.Namespace, report: str, grown: int, touched: str, rows: list[list[str]], checked: str,
+           kinds: list[Epoch]) -> str:  # fmt: skip
     out = ["", "─" * WIDTH, fit(report)]
     out.append(
         line(
@@ -205,10 +229,10 @@ def screen(args: argparse.Namespace, report: str, grown: int, touched: str, rows
     out.append(
         line("PEER", f"h5py {h5py.__version__} on HDF5 {h5py.version.hdf5_version}, one process, files kept open")
     )
-    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-    for i, row in enumerate(rows):
-        cells = [row[0].ljust(widths[0])] + [cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True)]
-        out.append(f"{'THE SAME' if i == 0 else '':<{KEY}}" + "  ".join(cells))
+    out += [*table("THE SAME", rows), "", *table("OTHERS", kinds_table(kinds))]
+    good = all(epoch.good for epoch in kinds)
+    out.append(line("CHECK", "each epoch held what h5py or NumPy finds in the whole files" if good else
+                    "WRONG: an epoch did not hold what is in the files. Please report this."))  # fmt: skip
     out += ["─" * WIDTH, "Go on"]
     activate = activation()
     if activate:
@@ -301,8 +325,9 @@ def main() -> int:
         rows.append(compared(f"the same, cache='none', {what}", jets, jets / seconds))
     rows.append(compared(f"h5py, slices of {args.batch_size} in random order", slice_jets, slice_rate))
     rows.append(compared("h5py, a row at a time, shuffled", row_jets, row_rate))
-    print(screen(args, screen_text, grown, touched, rows, checked))
-    return 0 if good else 1
+    kinds = list(run_all(Path(args.out), args.seed, args.memory))
+    print(screen(args, screen_text, grown, touched, rows, checked, kinds))
+    return 0 if good and all(epoch.good for epoch in kinds) else 1
 
 
 if __name__ == "__main__":

@@ -8,7 +8,8 @@ packages=(g++ cmake ninja-build pkg-config ccache libhdf5-dev libdeflate-dev lib
           libhwy-dev libfmt-dev libcli11-dev libyaml-cpp-dev nlohmann-json3-dev zlib1g-dev libbz2-dev libaec-dev
           libsnappy-dev libsimdjson-dev)
 case $group in
-  demo | docs | wheel) ;;
+  demo | docs) ;;
+  wheel) packages=(cmake ninja-build make pkg-config ccache dpkg-dev xz-utils) ;; # scripts/wheel builds all else
   *) packages+=(libgtest-dev librapidcheck-dev) ;;
 esac
 [ "$group" != docs ] || packages+=(doxygen)
@@ -35,8 +36,15 @@ or use conda, whose compilers are new enough (environment.yml), or a wheel made 
 TEXT
   exit 1
 }
+if { ldd --version 2>&1 || true; } | grep -qi musl; then
+  cat >&2 <<TEXT
+Headrace needs glibc, the C library of most Linux distributions; this one has musl (Alpine, Void). Nothing was installed or
+changed. Use a container of Debian: packaging/Containerfile.
+TEXT
+  exit 1
+fi
 compiler=${CXX:-c++}
-if command -v "$compiler" >/dev/null; then
+if [ "$group" != wheel ] && command -v "$compiler" >/dev/null; then
   version=$("$compiler" -dumpversion)
   if too_old "${version%%.*}" "$("$compiler" --version)"; then refuse_compiler "'$compiler'" "$version"; fi
 fi
@@ -91,7 +99,7 @@ log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 apt() { "${root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -q -y "$@" >"$log" 2>&1; }
 apt update || echo "apt-get update reported errors (going on with the lists that are there):" "$(tail -n 1 "$log")" >&2
-if ! command -v "$compiler" >/dev/null; then # the one that would be installed: 4:12.2.0-3
+if [ "$group" != wheel ] && ! command -v "$compiler" >/dev/null; then # the one that would be installed: 4:12.2.0-3
   version=$(apt-cache policy g++ 2>/dev/null | sed -n 's/^ *Candidate: *\([0-9]*:\)\{0,1\}\([0-9.]*\).*/\2/p')
   if [ -n "$version" ] && too_old "${version%%.*}" g++; then refuse_compiler "this distribution's g++" "$version"; fi
 fi

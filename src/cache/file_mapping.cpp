@@ -4,10 +4,10 @@
 
 #include <fmt/format.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include <cerrno>
 
+#include "base/machine/page_size.h"
 #include "storage/file_calls.h"
 
 namespace headrace {
@@ -32,8 +32,7 @@ void FileMapping::expect_random_reads() const {
 }
 
 void FileMapping::will_need(ByteRange range) const {
-  static const auto page = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
-  const std::uint64_t begin = range.offset / page * page;
+  const std::uint64_t begin = range.offset / page_bytes() * page_bytes();
   ::madvise(data_ + begin, range.end() - begin, MADV_WILLNEED);
 }
 

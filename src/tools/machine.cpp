@@ -12,6 +12,7 @@
 #include <fstream>
 
 #include "base/machine/cpu_count.h"
+#include "base/machine/page_size.h"
 
 namespace headrace {
 namespace {
@@ -19,28 +20,28 @@ namespace {
 constexpr std::size_t kMostMappedFiles = 64;
 constexpr std::uint64_t kMappedWindowBytes = 1U << 30;  // mapped at once: addresses are limited too (ulimit -v)
 
-std::string cpu_name() {
+/// Return the processor's name; of an ARM processor, which says numbers only, the kind.
+std::string cpu_name(const char* kind) {
   std::ifstream file("/proc/cpuinfo");
   for (std::string line; std::getline(file, line);)
     if (const std::size_t colon = line.find(": "); line.starts_with("model name") && colon != std::string::npos)
       return line.substr(colon + 2);
-  return "unknown processor";
+  return kind;
 }
 
 /// Adds what is known of one open file. \return False if the system does not tell.
 bool count_pages(int descriptor, std::uint64_t size, PageCache& cache) {
-  const auto page = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
   for (std::uint64_t at = 0; at < size; at += kMappedWindowBytes) {
     const std::uint64_t length = std::min(kMappedWindowBytes, size - at);
     void* const mapped = ::mmap(nullptr, length, PROT_READ, MAP_SHARED, descriptor, static_cast<off_t>(at));
     if (mapped == MAP_FAILED) return false;  // NOLINT(cppcoreguidelines-pro-type-cstyle-cast): the system's macro
-    std::vector<unsigned char> pages((length + page - 1) / page);
+    std::vector<unsigned char> pages((length + page_bytes() - 1) / page_bytes());
     const bool told = ::mincore(mapped, length, pages.data()) == 0;
     ::munmap(mapped, length);
     if (!told) return false;
     const auto resident = std::count_if(pages.begin(), pages.end(), [](unsigned char p) { return (p & 1U) != 0; });
     cache.looked_at_bytes += length;
-    cache.resident_bytes += std::min(static_cast<std::uint64_t>(resident) * page, length);
+    cache.resident_bytes += std::min(static_cast<std::uint64_t>(resident) * page_bytes(), length);
   }
   return true;
 }
@@ -51,9 +52,9 @@ Json machine_json() {
   utsname system{};
   ::uname(&system);
   const auto pages = static_cast<std::uint64_t>(::sysconf(_SC_PHYS_PAGES));
-  return {{"cpu", cpu_name()},
+  return {{"cpu", cpu_name(system.machine)},
           {"cores", usable_cpu_count()},
-          {"memory_bytes", pages * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE))},
+          {"memory_bytes", pages * page_bytes()},
           {"system", fmt::format("{} {}", system.sysname, system.release)}};
 }
 

@@ -76,6 +76,14 @@ def test_a_distribution_whose_compiler_is_too_old_is_refused(tools: Path) -> Non
     assert not [line for line in asked if "install" in line]
 
 
+def test_musl_is_refused(tools: Path) -> None:
+    command(tools, "ldd", "echo 'musl libc (x86_64)' >&2; exit 1")
+    status, said, asked = setup(tools)
+    assert (status, asked) == (1, [])
+    assert "needs glibc" in said
+    assert "packaging/Containerfile" in said
+
+
 def test_without_a_network_nothing_is_installed(tools: Path) -> None:
     command(tools, "apt-get", f'echo "$*" >>{tools}/asked; echo "E: Unable to fetch some archives"; exit 100')
     status, said, asked = setup(tools)

@@ -105,7 +105,7 @@ def test_the_manual_has_runnable_blocks() -> None:
 def test_block_runs(
     page: str, line: int, code: str, demo_jets: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for package in ("torch", "lightning", "accelerate", "transformers", "jax", "grain"):
+    for package in ("torch", "lightning", "accelerate", "transformers", "jax", "grain", "zarr"):
         used = f"import {package}" in code or f"headrace.{package}" in code or f'framework="{package}"' in code
         if used and importlib.util.find_spec(package) is None:
             pytest.skip(f"{page}:{line} needs {package}, which is not installed")

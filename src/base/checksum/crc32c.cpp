@@ -4,8 +4,12 @@
 #include <bit>
 #include <cstring>
 
-#ifdef __x86_64__
+#if defined(__x86_64__)
 #include <nmmintrin.h>
+#elif defined(__aarch64__)
+#include <arm_acle.h>
+#include <asm/hwcap.h>
+#include <sys/auxv.h>
 #endif
 
 namespace headrace {
@@ -61,11 +65,37 @@ std::uint64_t load8(const std::byte* p) {
   return word;
 }
 
-#ifdef __x86_64__
+// What an instruction adds to a checksum. Both kinds of processor have had it for more than ten years, and the compiler
+// may not take it for granted: the functions that use it are compiled for it, and called where it is there.
+#if defined(__x86_64__)
+#define HEADRACE_CRC_INSTRUCTION __attribute__((target("sse4.2,crc32")))
+HEADRACE_CRC_INSTRUCTION inline std::uint64_t add8(std::uint64_t crc, std::uint64_t word) {
+  return _mm_crc32_u64(crc, word);
+}
+HEADRACE_CRC_INSTRUCTION inline std::uint32_t add1(std::uint32_t crc, std::byte byte) {
+  return _mm_crc32_u8(crc, static_cast<unsigned char>(byte));
+}
+bool has_instruction() {
+  return __builtin_cpu_supports("sse4.2") != 0;
+}
+#elif defined(__aarch64__)
+#define HEADRACE_CRC_INSTRUCTION __attribute__((target("+crc")))
+HEADRACE_CRC_INSTRUCTION inline std::uint64_t add8(std::uint64_t crc, std::uint64_t word) {
+  return __crc32cd(static_cast<std::uint32_t>(crc), word);
+}
+HEADRACE_CRC_INSTRUCTION inline std::uint32_t add1(std::uint32_t crc, std::byte byte) {
+  return __crc32cb(crc, static_cast<std::uint8_t>(byte));
+}
+bool has_instruction() {
+  return (getauxval(AT_HWCAP) & HWCAP_CRC32) != 0;
+}
+#endif
+
+#ifdef HEADRACE_CRC_INSTRUCTION
 // The instruction takes three cycles but starts every cycle: three lanes run side by side and are joined.
 constexpr std::size_t kLaneBytes = 8192;
 
-__attribute__((target("sse4.2"))) std::uint32_t crc32c_sse42(std::span<const std::byte> data, std::uint32_t before) {
+HEADRACE_CRC_INSTRUCTION std::uint32_t crc32c_hardware(std::span<const std::byte> data, std::uint32_t before) {
   constexpr std::uint32_t kOneLane = shift_by(kLaneBytes), kTwoLanes = shift_by(2 * kLaneBytes);
   std::uint64_t crc = ~before;
   const std::byte* p = data.data();
@@ -73,16 +103,16 @@ __attribute__((target("sse4.2"))) std::uint32_t crc32c_sse42(std::span<const std
   for (; left >= 3 * kLaneBytes; left -= 3 * kLaneBytes, p += 3 * kLaneBytes) {
     std::uint64_t second = 0, third = 0;
     for (std::size_t i = 0; i < kLaneBytes; i += 8) {
-      crc = _mm_crc32_u64(crc, load8(p + i));
-      second = _mm_crc32_u64(second, load8(p + kLaneBytes + i));
-      third = _mm_crc32_u64(third, load8(p + 2 * kLaneBytes + i));
+      crc = add8(crc, load8(p + i));
+      second = add8(second, load8(p + kLaneBytes + i));
+      third = add8(third, load8(p + 2 * kLaneBytes + i));
     }
     crc = product(kTwoLanes, static_cast<std::uint32_t>(crc)) ^ product(kOneLane, static_cast<std::uint32_t>(second)) ^
           third;
   }
-  for (; left >= 8; left -= 8, p += 8) crc = _mm_crc32_u64(crc, load8(p));
+  for (; left >= 8; left -= 8, p += 8) crc = add8(crc, load8(p));
   auto word = static_cast<std::uint32_t>(crc);
-  for (; left != 0; --left, ++p) word = _mm_crc32_u8(word, static_cast<unsigned char>(*p));
+  for (; left != 0; --left, ++p) word = add1(word, *p);
   return ~word;
 }
 #endif
@@ -103,9 +133,9 @@ std::uint32_t crc32c_portable(std::span<const std::byte> data, std::uint32_t bef
 }
 
 std::uint32_t crc32c(std::span<const std::byte> data, std::uint32_t before) {
-#ifdef __x86_64__
-  static const bool hardware = __builtin_cpu_supports("sse4.2");
-  if (hardware) return crc32c_sse42(data, before);
+#ifdef HEADRACE_CRC_INSTRUCTION
+  static const bool hardware = has_instruction();
+  if (hardware) return crc32c_hardware(data, before);
 #endif
   return crc32c_portable(data, before);
 }

@@ -1,5 +1,5 @@
 // CRC-32C (Castagnoli, RFC 3720 appendix B.4): the checksum of what is kept on disk. One instruction for 8 bytes on
-// x86-64.
+// x86-64 and ARMv8.
 #pragma once
 
 #include <cstddef>

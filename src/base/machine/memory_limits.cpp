@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <fstream>
 
+#include "base/machine/page_size.h"
+
 namespace headrace {
 namespace {
 
@@ -17,8 +19,8 @@ std::uint64_t minus(std::uint64_t a, std::uint64_t b) {
 }
 
 std::uint64_t system_pages(int name) {
-  const long pages = sysconf(name), page_bytes = sysconf(_SC_PAGESIZE);
-  return pages > 0 && page_bytes > 0 ? static_cast<std::uint64_t>(pages) * static_cast<std::uint64_t>(page_bytes) : 0;
+  const long pages = sysconf(name);
+  return pages > 0 ? static_cast<std::uint64_t>(pages) * page_bytes() : 0;
 }
 
 MemoryLimit machine(const std::string& root) {
@@ -141,8 +143,7 @@ std::uint64_t resident_bytes(const std::string& root) {
   std::ifstream file(root + "/proc/self/statm");
   std::uint64_t size = 0, resident = 0;
   if (!(file >> size >> resident)) return 0;
-  const long page_bytes = sysconf(_SC_PAGESIZE);
-  return page_bytes > 0 ? resident * static_cast<std::uint64_t>(page_bytes) : 0;
+  return resident * page_bytes();
 }
 
 }  // namespace headrace

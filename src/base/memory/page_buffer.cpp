@@ -4,23 +4,18 @@
 
 #include <fmt/format.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include <atomic>
 #include <bit>
 #include <cerrno>
 
+#include "base/machine/page_size.h"
 #include "base/memory/page_slabs.h"
 
 namespace headrace {
 namespace {
 
 constexpr std::uint64_t kHugePageBytes = std::uint64_t{2} << 20;
-
-std::uint64_t page_bytes() {
-  static const auto bytes = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
-  return bytes;
-}
 
 Error no_memory(std::uint64_t size_bytes, int error_number) {
   return Error(ErrorCode::kOutOfBudget,

@@ -15,6 +15,7 @@
 #include <new>
 #include <thread>
 
+#include "base/machine/page_size.h"
 #include "base/memory/align.h"
 #include "cache/file_mapping.h"
 #include "cache/filler.h"
@@ -26,7 +27,7 @@
 namespace headrace {
 namespace {
 
-constexpr std::uint64_t kPageBytes = 4096, kHugePageBytes = std::uint64_t{2} << 20, kVersion = 2;
+constexpr std::uint64_t kHugePageBytes = std::uint64_t{2} << 20, kVersion = 2;
 constexpr std::chrono::seconds kPatience{10};
 
 /// Which process is charged for the memory (filler.h); 0: none. Behind the states.
@@ -39,13 +40,13 @@ struct Plan {
     size_bytes = head_bytes(layout);
     for (const StoredColumn& field : layout.fields) {
       const std::uint64_t bytes = layout.block_starts[kept] * field.row_bytes();
-      size_bytes = align_up(size_bytes, bytes >= kHugePageBytes ? kHugePageBytes : kPageBytes);
+      size_bytes = align_up(size_bytes, bytes >= kHugePageBytes ? kHugePageBytes : page_bytes());
       field_starts.push_back(size_bytes);
       size_bytes += bytes;
-      used_bytes += align_up(bytes, kPageBytes);
+      used_bytes += align_up(bytes, page_bytes());
     }
-    size_bytes = align_up(size_bytes, kPageBytes);
-    used_bytes += align_up(head_bytes(layout), kPageBytes);
+    size_bytes = align_up(size_bytes, page_bytes());
+    used_bytes += align_up(head_bytes(layout), page_bytes());
   }
   /// Return the bytes before the first field: the states and the payer.
   static std::uint64_t head_bytes(const RowLayout& layout) {

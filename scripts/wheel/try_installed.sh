@@ -1,0 +1,54 @@
+#!/usr/bin/env bash
+# Installs the wheels of a folder as users do, with the oldest and the newest NumPy that each Python can have, and runs the
+# blocks of the five users' first pages with what is installed; nothing of this tree's build is used.
+#   scripts/wheel/try_installed.sh wheelhouse                              (this machine's python3)
+#   PYTHONS='python3.10 python3.13' TORCH='oldest newest' scripts/wheel/try_installed.sh wheelhouse
+#   SUITE=trixie SHARED=wheelhouse scripts/bare_machine.sh 'scripts/wheel/try_installed.sh ../shared'
+# TORCH adds torch, which is large. The last lines are a table, and the exit status says whether all went well.
+set -euo pipefail
+wheels=$(realpath "${1:?usage: scripts/wheel/try_installed.sh FOLDER}")
+cd "$(dirname "$0")/../.."
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+status=0 table=""
+export PIP_DISABLE_PIP_VERSION_CHECK=1
+oldest_numpy() { # MINOR: the first release with wheels for it, of those that Headrace supports
+  case $1 in 10 | 11) echo 1.25.0 ;; 12) echo 1.26.0 ;; 13) echo 2.1.0 ;; *) echo 2.3.2 ;; esac
+}
+oldest_torch() { case $1 in 10 | 11) echo 2.0.0 ;; 12) echo 2.2.0 ;; 13) echo 2.5.0 ;; *) echo 2.9.0 ;; esac; }
+
+try() { # PYTHON NUMPY TORCH
+  local venv=$work/venv minor packages=(h5py pyarrow 'zarr>=3; python_version >= "3.11"' pytest pytest-timeout)
+  minor=$("$1" -c 'import sys; print(sys.version_info.minor)')
+  if [ "$2" = oldest ]; then packages+=("numpy==$(oldest_numpy "$minor")"); else packages+=(numpy); fi
+  case $3 in oldest) packages+=("torch==$(oldest_torch "$minor")") ;; newest) packages+=(torch) ;; esac
+  rm -rf "$venv"
+  "$1" -m venv "$venv"
+  "$venv/bin/python" -m pip -q install --no-index --no-deps --find-links "$wheels" headrace
+  "$venv/bin/python" -m pip -q install --only-binary :all: --prefer-binary "${packages[@]}"
+  "$venv/bin/headrace" --version >/dev/null
+  "$venv/bin/python" -m pytest -q -p no:cacheprovider python/tests/tools/test_docs.py \
+    -k 'block_runs and (start-jetclass or start-mel or start-events or start-parquet or start-volumes or start-text)'
+}
+
+for python in ${PYTHONS:-python3}; do
+  for torch in ${TORCH:-none}; do
+    for numpy in oldest newest; do
+      [ "$torch" = none ] || [ "$numpy" = "$torch" ] || continue
+      log=$work/log
+      if try "$python" "$numpy" "$torch" >"$log" 2>&1; then said=$(tail -n 1 "$log"); else
+        status=1 said=FAILED
+        tail -n 40 "$log"
+      fi
+      have=$("$work/venv/bin/python" - <<'TEXT' || true
+import importlib.metadata as m, platform
+names = [d for d in ("headrace", "numpy", "torch", "h5py", "pyarrow", "zarr") if any(x.name == d for x in m.distributions())]
+print(f"Python {platform.python_version()}, glibc {platform.libc_ver()[1]}:", ", ".join(f"{n} {m.version(n)}" for n in names))
+TEXT
+      )
+      table+="$have: $said"$'\n'
+    done
+  done
+done
+printf '%s' "$table"
+exit $status

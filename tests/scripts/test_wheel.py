@@ -1,0 +1,84 @@
+"""The scripts that build wheels, as far as they can be tested without building one."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import debian as debian_module
+import pytest
+import zig
+from debian import compare_versions, mirror
+from libraries import LIBRARIES
+
+pytestmark = pytest.mark.fast
+ROOT = Path(__file__).resolve().parents[2]
+
+# Debian's library packages, as set-up names them, by the source package that they come from.
+SOURCES = {
+    "libhdf5-dev": "hdf5", "libdeflate-dev": "libdeflate", "libzstd-dev": "libzstd", "liblz4-dev": "lz4",
+    "libblosc-dev": "c-blosc", "libhwy-dev": "highway", "libfmt-dev": "fmtlib", "libcli11-dev": "cli11",
+    "libyaml-cpp-dev": "yaml-cpp", "nlohmann-json3-dev": "nlohmann-json3", "zlib1g-dev": "zlib", "libbz2-dev": "bzip2",
+    "libaec-dev": "libaec", "libsnappy-dev": "snappy", "libsimdjson-dev": "simdjson",
+}  # fmt: skip
+
+
+def test_a_wheel_has_every_library_that_set_up_installs() -> None:
+    """A dependency that is added to one of them would be missed in the other when it is too late."""
+    text = (ROOT / "scripts/setup_system.sh").read_text(encoding="utf-8")
+    packages = re.search(r"^packages=\(([^)]*)\)", text, re.MULTILINE)[1].split()
+    wanted = {package for package in packages if package.endswith("-dev")}
+    assert wanted == set(SOURCES)
+    assert {library.package for library in LIBRARIES} == set(SOURCES.values())
+
+
+def test_the_recipe_for_conda_asks_for_what_the_environment_does() -> None:
+    """Two lists of the same libraries."""
+
+    def names(path: str, start: str, end: str) -> set[str]:
+        lines = (ROOT / path).read_text(encoding="utf-8").split(start)[1].split(end)[0].splitlines()
+        return {line.strip()[2:] for line in lines if line.strip().startswith("- ")}
+
+    environment = names("environment.yml", "# libraries\n", "# tests\n")
+    host = names("packaging/recipe.yaml", "  host:\n", "  run:\n")
+    assert environment == host - {"python", "pip", "scikit-build-core >=1.0", "nanobind >=3.0"}
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "address"),
+    [
+        ("sources.list.d/debian.sources", "Types: deb\nURIs: http://one/debian\nSuites: a\n", "http://one/debian"),
+        ("sources.list", "# deb http://no a main\ndeb [arch=amd64] http://two/debian a main\n", "http://two/debian"),
+        ("sources.list", "deb http://three/debian a main\n", "http://three/debian"),
+    ],
+)
+def test_the_mirror_is_that_of_this_machine(
+    name: str, text: str, address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    monkeypatch.setattr(debian_module, "SETTINGS", tmp_path)
+    assert mirror() == address
+
+
+def test_without_a_mirror_it_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(debian_module, "SETTINGS", tmp_path)
+    with pytest.raises(SystemExit, match="No mirror of Debian"):
+        mirror()
+
+
+def test_the_newer_of_two_versions() -> None:
+    assert compare_versions("1.3.1-1+deb13u1", "1.3.1-1") == 1
+    assert compare_versions("9", "10") == -1
+
+
+def test_the_toolchain_is_written_anew_only_where_it_changed(tmp_path: Path) -> None:
+    """What is newer than its results is built again: all libraries, then."""
+    path = tmp_path / "file"
+    zig.write(path, "text")
+    before = path.stat().st_mtime_ns
+    zig.write(path, "text")
+    assert path.stat().st_mtime_ns == before
+    zig.write(path, "other")
+    assert path.read_text() == "other"
