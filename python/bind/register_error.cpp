@@ -5,6 +5,7 @@
 #include <string>
 
 #include "bind/register.h"
+#include "bind/take_gil.h"
 #include "bind/text.h"
 
 namespace headrace::python {
@@ -28,9 +29,10 @@ void raise_in_python(const Error& error) {
     parts["byte_range"] = nb::make_tuple(error.bytes().offset, error.bytes().size);
   }
   parts["needed_bytes"] = error.needed_bytes() ? nb::object(nb::int_(error.needed_bytes())) : nb::none();
-  const nb::object raised =
-      nb::module_::import_("headrace.errors")
-          .attr("from_engine")(to_python(error.what()), to_python(to_string(error.code())), parts);
+  const nb::object from_engine = nb::module_::import_("headrace.errors").attr("from_engine");
+  const nb::tuple arguments = nb::make_tuple(to_python(error.what()), to_python(to_string(error.code())), parts);
+  const nb::object raised = nb::steal(headrace_call(from_engine.ptr(), arguments.ptr()));
+  if (!raised.is_valid()) nb::raise_python_error();
   PyErr_SetObject(raised.type().ptr(), raised.ptr());
 }
 

@@ -15,6 +15,14 @@ void headrace_restore_thread(PyThreadState* state) {
   pthread_cleanup_pop(0);
 }
 
+PyObject* headrace_call(PyObject* callable, PyObject* arguments) {
+  PyObject* volatile result;
+  pthread_cleanup_push(stay, NULL);
+  result = PyObject_Call(callable, arguments, NULL);
+  pthread_cleanup_pop(0);
+  return result;
+}
+
 PyGILState_STATE headrace_ensure_gil(void) {
   volatile PyGILState_STATE state;
   pthread_cleanup_push(stay, NULL);

@@ -21,6 +21,10 @@ void headrace_restore_thread(PyThreadState* state);
 /* Call PyGILState_Ensure(); if the interpreter ends this thread instead, stay here. */
 PyGILState_STATE headrace_ensure_gil(void);
 
+/* Call PyObject_Call() with positional arguments; if the interpreter ends this thread in it, where Python code gives
+   other threads a turn, stay here. */
+PyObject* headrace_call(PyObject* callable, PyObject* arguments);
+
 #ifdef __cplusplus
 }
 #endif

@@ -128,7 +128,8 @@ EXITS = {
     "after close": "l = hr.Loader(PATHS, 50); i = iter(l); b = next(i); l.close()",
     "in the middle by sys.exit": "import sys\nfor b in hr.Loader(PATHS, 50): sys.exit(0)",
     "from threads that still iterate": """
-        import threading, time
+        import sys, threading, time
+        sys.setswitchinterval(1e-6)  # the interpreter goes away between any two steps of a thread
         dataset = hr.open(PATHS)
         def forever():
             loader = hr.Loader(dataset, 5)
