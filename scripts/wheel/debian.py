@@ -60,6 +60,25 @@ class Debian:
             unpacked.rename(target)
         return target
 
+    def archives(self, packages: list[str], machine: str) -> list[Path]:
+        """Return the archives of binary packages for `machine`, and of all that they depend on, the C library too."""
+        folder = self.folder / "fetched" / machine / "together"
+        # As on a machine of that kind with nothing installed, so that all is fetched. The folder may hold more, from an
+        # earlier list.
+        settings = {
+            "APT::Architecture": ARCHITECTURES[machine],
+            "APT::Architectures": ARCHITECTURES[machine],
+            "APT::Install-Recommends": "false",
+            "Dir::Cache::archives": folder.resolve(),
+        }
+        options = [argument for name, value in settings.items() for argument in ("-o", f"{name}={value}")]
+        (folder / "partial").mkdir(parents=True, exist_ok=True)
+        self._apt("install", "--yes", "--download-only", *options, *packages, folder=folder)
+        listed = subprocess.run(["apt-get", *self._options(), *options, "--simulate", "install", *packages],
+                                check=True, capture_output=True, text=True).stdout  # fmt: skip
+        wanted = re.findall(r"^Inst (\S+) \((\S+) .*\[(\S+)\]\)", listed, re.MULTILINE)
+        return [folder / f"{name}_{version.replace(':', '%3a')}_{kind}.deb" for name, version, kind in wanted]
+
     def _fetch_source(self, package: str, folder: Path) -> None:
         """Fetch the newest version that the mirror has; it may list one which has not arrived yet."""
         self._apt("clean", folder=folder)

@@ -10,6 +10,7 @@ import pytest
 import zig
 from debian import compare_versions, mirror
 from libraries import LIBRARIES
+from sysroot import make_links_relative
 
 pytestmark = pytest.mark.fast
 ROOT = Path(__file__).resolve().parents[2]
@@ -21,6 +22,7 @@ SOURCES = {
     "libyaml-cpp-dev": "yaml-cpp", "nlohmann-json3-dev": "nlohmann-json3", "zlib1g-dev": "zlib", "libbz2-dev": "bzip2",
     "libaec-dev": "libaec", "libsnappy-dev": "snappy", "libsimdjson-dev": "simdjson",
 }  # fmt: skip
+FOR_TESTS = {"libgtest-dev", "librapidcheck-dev"}
 
 
 def test_a_wheel_has_every_library_that_set_up_installs() -> None:
@@ -30,6 +32,8 @@ def test_a_wheel_has_every_library_that_set_up_installs() -> None:
     wanted = {package for package in packages if package.endswith("-dev")}
     assert wanted == set(SOURCES)
     assert {library.package for library in LIBRARIES} == set(SOURCES.values())
+    text = (ROOT / "scripts/test_aarch64.sh").read_text(encoding="utf-8")
+    assert set(re.search(r"^libraries=\(([^)]*)\)", text, re.MULTILINE)[1].split()) == set(SOURCES) | FOR_TESTS
 
 
 def test_the_recipe_for_conda_asks_for_what_the_environment_does() -> None:
@@ -82,3 +86,17 @@ def test_the_toolchain_is_written_anew_only_where_it_changed(tmp_path: Path) -> 
     assert path.stat().st_mtime_ns == before
     zig.write(path, "other")
     assert path.read_text() == "other"
+
+
+def test_links_of_a_sysroot_lead_into_it(tmp_path: Path) -> None:
+    """Otherwise a library of this machine would be linked with programs for another."""
+    (tmp_path / "usr/lib").mkdir(parents=True)
+    (tmp_path / "lib").mkdir()
+    (tmp_path / "lib/libz.so.1").write_text("z")
+    (tmp_path / "usr/lib/libz.so").symlink_to("/lib/libz.so.1")
+    (tmp_path / "usr/lib/near.so").symlink_to("libz.so")
+    (tmp_path / "usr/folder").symlink_to("/usr/lib")
+    make_links_relative(tmp_path)
+    assert (tmp_path / "usr/lib/libz.so").readlink() == Path("../../lib/libz.so.1")
+    assert (tmp_path / "usr/lib/near.so").readlink() == Path("libz.so")
+    assert (tmp_path / "usr/folder/near.so").read_text() == "z"
