@@ -137,7 +137,8 @@ TEST(PageSlabs, MemoryThatEndsLosesNoPlace) {
     EXPECT_EQ(slabs->usage().used_bytes, charged);
     EXPECT_EQ(budget->snapshot().used_bytes, charged);
     EXPECT_LE(slabs->usage().slabs, 1u);
-    PageBuffer all = *slabs->allocate(*budget, MemoryTag::kBlockCache, 16 * kSlabMiB - charged - 4 * 12'288);
+    const std::uint64_t holes = 4 * PageBuffer::charge_for(10'000);
+    PageBuffer all = *slabs->allocate(*budget, MemoryTag::kBlockCache, 16 * kSlabMiB - charged - holes);
     EXPECT_EQ(slabs->usage().slabs, 1u) << "the rest of the slab is there";
     held.clear();
     all.reset();
