@@ -55,7 +55,8 @@ void ReverseLine(D d, hn::TFromD<D>* HWY_RESTRICT to, const hn::TFromD<D>* HWY_R
 template <class T>
 void ReverseLines(const LineStack& stack, std::byte* to, const std::byte* from) {
   const hn::ScalableTag<T> wide;
-  const hn::CappedTag<T, kNarrow<T>> narrow;
+  // 16 bytes with scalable vectors too (SVE): one byte alone is no pair, as which Reversed() takes them.
+  const hn::CappedTag<T, HWY_TARGET == HWY_SCALAR ? 1 : 16 / sizeof(T)> narrow;
   for (std::uint64_t i = 0; i < stack.lines; ++i, to += stack.step_to, from += stack.step_from) {
     T* const out = reinterpret_cast<T*>(to);
     const T* const in = reinterpret_cast<const T*>(from);
