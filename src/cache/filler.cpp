@@ -35,9 +35,10 @@ struct Life {
   std::uint64_t threads = 0, start = 0;
 };
 
-/// From /proc/PID/stat (man 5 proc); nullopt if it cannot be read.
+/// From /proc/PID/stat (man 5 proc); nullopt if it cannot be read. The first thread's says the same, and to all
+/// processes: qemu (a container for another processor) makes up what a process reads in its own /proc/PID/stat.
 std::optional<Life> life_of(std::uint32_t pid) {
-  const std::string text = read_small_file(fmt::format("/proc/{}/stat", pid).c_str());
+  const std::string text = read_small_file(fmt::format("/proc/{}/task/{}/stat", pid, pid).c_str());
   const std::size_t name_end = text.rfind(')');  // the name may hold anything
   if (name_end == std::string::npos) return std::nullopt;
   Life life;
