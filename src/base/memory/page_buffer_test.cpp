@@ -57,7 +57,8 @@ bool any_advice_is_taken() {
 }
 
 TEST(PageBuffer, MakeResidentTakesThePagesAndLeavesTheirBytes) {
-  if (any_advice_is_taken()) GTEST_SKIP() << "madvise() says yes to what it does not know, as in qemu: no page is populated";
+  if (any_advice_is_taken())
+    GTEST_SKIP() << "madvise() says yes to what it does not know, as in qemu: no page is populated";
   const auto resident = [] { return read_keyed_number("/proc/self/status", "RssAnon").value(); };
   const std::uint64_t size = std::uint64_t{64} << 20, slack = std::uint64_t{16} << 20;
   PageBuffer buffer = PageBuffer::allocate(size).value();
