@@ -11,10 +11,12 @@
 #include <set>
 #include <thread>
 
+#include "base/machine/page_size.h"
+
 namespace headrace {
 namespace {
 
-constexpr std::uint64_t kRows = 64;
+const std::uint64_t kRows = 64 * (page_bytes() / 4096);  // several pages, so that coding a block gives some back
 const std::vector<StoredColumn> kFields{{"x", "x", {DType::Kind::kFloat, 4}, {16, 4}},
                                         {"y", "y", {DType::Kind::kInt, 8}, {}}};
 

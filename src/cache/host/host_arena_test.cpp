@@ -11,6 +11,7 @@
 #include <cstring>
 #include <thread>
 
+#include "base/machine/page_size.h"
 #include "cache/host/descriptor_server.h"
 #include "cache/testing/processes.h"
 #include "cache/testing/rows.h"
@@ -62,16 +63,18 @@ TEST_F(HostArenaTest, LayoutsMustAgreeAndKeysKeepApart) {
 }
 
 TEST_F(HostArenaTest, KeepsTheFirstBlocksThatFit) {
-  const std::uint64_t page = 4096, room = 4 * page;                       // states, 2 pages of images, 1 of labels
+  const std::uint64_t page = page_bytes(), room = 4 * page;  // states, 2 pages of images, 1 of labels
+  const std::uint64_t last = 100 * (page / 4096) - 1;        // there are more blocks than fit, however large a page is
+  layout_ = layout_of(10 * (last + 1), 10);
   const auto first = open(room).value(), second = open(kPlenty).value();  // of the first process
   EXPECT_LE(first->charged_bytes(), room);
   std::uint64_t kept = 0;
   while (first->look_up(kept) == Lookup::kFill) ++kept;
   EXPECT_EQ(kept, 2 * page / 600);
   EXPECT_EQ(second->look_up(kept), Lookup::kFull);
-  EXPECT_EQ(second->look_up(99), Lookup::kFull);
-  EXPECT_FALSE(second->ready(99));
-  EXPECT_FALSE(second->wait(99, 1h));
+  EXPECT_EQ(second->look_up(last), Lookup::kFull);
+  EXPECT_FALSE(second->ready(last));
+  EXPECT_FALSE(second->wait(last, 1h));
   for (std::uint64_t block = 0; block < kept; ++block) {
     EXPECT_TRUE(put_rows(*first, block).ok());
     EXPECT_FALSE(first->publish(block));

@@ -77,11 +77,11 @@ TEST_F(Types, BoolAndOtherEnums) {
     std::int8_t f = 0, t = 1;
     H5Tenum_insert(truth.get(), "FALSE", &f);
     H5Tenum_insert(truth.get(), "TRUE", &t);
-    const char red[2] = {0, 5}, blue[2] = {-1, -7};
+    const signed char red[2] = {0, 5}, blue[2] = {-1, -7};  // plain char has no sign on ARM
     H5Tenum_insert(colour.get(), "RED", red);
     H5Tenum_insert(colour.get(), "BLUE", blue);
     file.add("flags", truth.get(), {3}, flags.data());
-    const char stored[4] = {0, 5, -1, -7};
+    const signed char stored[4] = {0, 5, -1, -7};
     file.add("colours", colour.get(), {2}, stored);
   }
   EXPECT_EQ(info_of("flags").columns[0].dtype.name(), "bool");
