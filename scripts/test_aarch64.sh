@@ -14,6 +14,8 @@ libraries=(libhdf5-dev libdeflate-dev libzstd-dev liblz4-dev libblosc-dev libhwy
 memory_layers=(base codec cache assembly) # of those asked for, the ones that also run with larger pages
 left_out=( # TESTS REASON
   "*.EveryByteFlipped 10,000 files opened on one thread: minutes under qemu"
+  "Resume.AtEveryStepForWorldsOfOneToEight* thousands of loaders: minutes under qemu"
+  "Reclaim.AtRandomMomentsChangesNoBatchOfAnyKind wants a number of events in time that qemu does not reach"
 )
 
 suite=$(sed -n 's/^VERSION_CODENAME=//p' /etc/os-release) # the cross compiler's C++ library is of this release
