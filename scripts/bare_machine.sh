@@ -30,7 +30,9 @@ make_root() {
   if grep -q " $root/" /proc/mounts; then echo "Something is still mounted below $root." >&2; exit 1; fi
   rm -rf --one-file-system "$root"
   mkdir -p "$root"
-  debootstrap --variant=minbase --include=ca-certificates "$suite" "$root" "$mirror" >"$root.log" 2>&1 ||
+  local how=() # a release that is newer than debootstrap is made as the newest that it knows
+  [ -e "/usr/share/debootstrap/scripts/$suite" ] || how=(/usr/share/debootstrap/scripts/sid)
+  debootstrap --variant=minbase --include=ca-certificates "$suite" "$root" "$mirror" "${how[@]}" >"$root.log" 2>&1 ||
     { tail -n 3 "$root.log" >&2; exit 1; }
   printf 'deb %s %s main\n' "$mirror" "$suite" >"$root/etc/apt/sources.list"
   cp -r /etc/apt/apt.conf.d /etc/apt/auth.conf.d "$root/etc/apt/" 2>/dev/null || true

@@ -15,7 +15,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 constexpr std::uint64_t kPartBytes = 64;    // a cache line
 constexpr std::int64_t kCrowdBytes = 1024;  // lines so far apart share a few sets of the first cache
-#if HWY_HAVE_SCALABLE || HWY_TARGET == HWY_SCALAR
+#if HWY_HAVE_SCALABLE || (HWY_TARGET & (HWY_SVE_256 | HWY_SVE2_128)) != 0 || HWY_TARGET == HWY_SCALAR
 constexpr bool kHasSquares = false;  // no arrays of vectors, or no vectors
 #else
 constexpr bool kHasSquares = true;
@@ -70,7 +70,7 @@ void ReverseLines(const LineStack& stack, std::byte* to, const std::byte* from) 
   }
 }
 
-#if HWY_HAVE_SCALABLE || HWY_TARGET == HWY_SCALAR
+#if HWY_HAVE_SCALABLE || (HWY_TARGET & (HWY_SVE_256 | HWY_SVE2_128)) != 0 || HWY_TARGET == HWY_SCALAR
 template <class T>
 void TransposeSquare(const std::byte*, std::int64_t, std::byte*, std::int64_t) {}
 #else
