@@ -100,4 +100,13 @@ def write_stub(module: Path, stub: Path) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except LookupError as error:
+        raise SystemExit(f"[wheel] {error}; what was fetched is kept in build/wheel/debian.") from None
+    except subprocess.CalledProcessError as error:
+        command = Path(error.cmd[0]).name
+        raise SystemExit(
+            f"[wheel] {command} failed, with what it says above. Is there a network, and does /etc/apt name a mirror "
+            "that can be reached? Nothing outside build/wheel was changed."
+        ) from None

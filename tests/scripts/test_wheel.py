@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import debian as debian_module
@@ -100,3 +104,36 @@ def test_links_of_a_sysroot_lead_into_it(tmp_path: Path) -> None:
     assert (tmp_path / "usr/lib/libz.so").readlink() == Path("../../lib/libz.so.1")
     assert (tmp_path / "usr/lib/near.so").readlink() == Path("libz.so")
     assert (tmp_path / "usr/folder/near.so").read_text() == "z"
+
+
+def test_without_a_network_it_says_so(tmp_path: Path) -> None:
+    """Nobody answers where apt is sent to; nothing of the tree is touched."""
+    if not shutil.which("apt-get"):
+        pytest.skip("there is no apt-get here")
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    for name in ("dpkg-source", "ninja", "pkg-config"):
+        (programs / name).touch(mode=0o755)
+    tree = tmp_path / "tree"
+    shutil.copytree(ROOT / "scripts/wheel", tree / "scripts/wheel", ignore=shutil.ignore_patterns("__pycache__"))
+    sources = tmp_path / "apt"
+    sources.mkdir()
+    (sources / "sources.list").write_text("deb http://127.0.0.1:9/debian trixie main\n")
+    program = f"""
+import runpy, sys
+from pathlib import Path
+sys.path.insert(0, {str(tree / "scripts/wheel")!r})
+import debian, zig
+debian.SETTINGS = Path({str(sources)!r})
+zig.folder_of_zig = lambda: Path("/nowhere")
+zig.importlib.metadata.version = lambda name: "0"
+sys.argv = ["wheel"]
+runpy.run_path({str(tree / "scripts/wheel/__main__.py")!r}, run_name="__main__")
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True,
+                          env=os.environ | {"PATH": f"{programs}:{os.environ['PATH']}"})  # fmt: skip
+    assert done.returncode == 1
+    assert "failed, with what it says above" in done.stderr
+    assert "Is there a network" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert {path.name for path in tree.iterdir()} == {"scripts", "build"}
