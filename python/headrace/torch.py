@@ -33,6 +33,7 @@ from headrace._support.argument_hints import DATALOADER_KNOBS
 from headrace._support.checks import invalid
 from headrace._support.logging import logger, warn
 from headrace.dataset import Dataset, Paths
+from headrace.errors import UnsupportedError
 from headrace.loader import Loader
 from headrace.opening import open
 
@@ -392,6 +393,11 @@ def nested(batch: Mapping[str, torch.Tensor], name: str) -> torch.Tensor:
         raise invalid(
             f"{name!r} is no ragged field of this batch, which has {', '.join(map(repr, batch))}",
             "A ragged field has its offsets beside it.",
+        )
+    if not hasattr(torch.nested, "nested_tensor_from_jagged"):
+        raise UnsupportedError(
+            f"torch {torch.__version__} has no nested tensors of layout jagged",
+            hint="A newer torch has them; batch[name] and its offsets are the same numbers without one.",
         )
     made: torch.Tensor = torch.nested.nested_tensor_from_jagged(batch[name], batch[name + ragged.SUFFIX])
     return made

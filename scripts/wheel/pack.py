@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -37,10 +38,17 @@ def pack(built: Path, stub: Path, tag: str, machine: str, licences: dict[str, Pa
     run([sys.executable, "-m", "wheel", "pack", tree, "-d", folder])
     (made,) = folder.glob("*.whl")
     wheelhouse = ROOT / "wheelhouse"
-    platform = f"manylinux_{GLIBC.replace('.', '_')}_{machine}"
-    run([sys.executable, "-m", "auditwheel", "repair", "--plat", platform, "--only-plat", "-w", wheelhouse, made])
-    (repaired,) = wheelhouse.glob(f"*-{tag}-{platform}.whl")
-    return repaired
+    # It names the oldest C library that would do, and refuses a wheel that no name fits.
+    named = folder / "named"
+    run([sys.executable, "-m", "auditwheel", "repair", "--plat", "auto", "--only-plat", "-w", named, made])
+    (repaired,) = named.glob("*.whl")
+    needed = re.search(r"-manylinux_(\d+)_(\d+)_\w+\.whl$", repaired.name)
+    if needed is None or tuple(map(int, needed.groups())) > tuple(map(int, GLIBC.split("."))):
+        raise SystemExit(f"{repaired} needs a newer C library than {GLIBC}: run auditwheel show on it.")
+    wheelhouse.mkdir(exist_ok=True)
+    for before in wheelhouse.glob(f"*-{tag}-manylinux*_{machine}.whl"):
+        before.unlink()
+    return repaired.rename(wheelhouse / repaired.name)
 
 
 def write_metadata(tree: Path) -> Path:

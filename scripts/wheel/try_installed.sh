@@ -15,7 +15,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK=1
 oldest_numpy() { # MINOR: the first release with wheels for it, of those that Headrace supports
   case $1 in 10 | 11) echo 1.25.0 ;; 12) echo 1.26.0 ;; 13) echo 2.1.0 ;; *) echo 2.3.2 ;; esac
 }
-oldest_torch() { case $1 in 10 | 11) echo 2.0.0 ;; 12) echo 2.2.0 ;; 13) echo 2.5.0 ;; *) echo 2.9.0 ;; esac; }
+oldest_torch() { case $1 in 10 | 11 | 12) echo 2.4.0 ;; 13) echo 2.5.0 ;; *) echo 2.9.0 ;; esac; }
 
 try() { # PYTHON NUMPY TORCH
   local venv=$work/venv minor packages=(h5py pyarrow 'zarr>=3; python_version >= "3.11"' pytest pytest-timeout)

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from device_loaders import copying_threads, fake, tensors, torch, wait_for
 from jet_files import write_h5
+from stable_ids import text_of
 
 import headrace as hr
 from headrace.torch import FakeDevice
@@ -142,7 +143,7 @@ def test_a_batch_that_is_there_in_time_is_no_timeout(tmp_path: Path) -> None:
             assert next(iterator)["x"][0, 0] == 20_000 * 64 * number
 
 
-@pytest.mark.parametrize("device", ["cupboard", 1.5, object(), "cuda:x"], ids=str)
+@pytest.mark.parametrize("device", ["cupboard", 1.5, object(), "cuda:x"], ids=text_of)
 def test_devices_that_there_are_not(jets, device: Any) -> None:
     with pytest.raises(hr.InvalidArgumentError, match=r"^device must be (one that torch has|cpu, or a device)"):
         hr.Loader(jets.open(), 50, framework="torch", device=device)

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from stable_ids import text_of
 
 import headrace as hr
 
@@ -100,7 +101,7 @@ def test_words_of_several_kinds(jets, tmp_path: Path, monkeypatch: pytest.Monkey
         hr.Loader(jets.open(), group_by="file", shuffle_buffer="1KiB")
 
 
-@pytest.mark.parametrize("options", INVALID, ids=str)
+@pytest.mark.parametrize("options", INVALID, ids=text_of)
 def test_contradictions_are_value_errors(jets, options: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=r"\w") as caught:
         hr.Loader(jets.open(), **{"batch_size": 50, **options})

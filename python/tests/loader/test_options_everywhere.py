@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from jet_files import FIELDS
 from lightning_runs import noting_model, package, trainer
+from stable_ids import text_of
 
 import headrace as hr
 
@@ -154,7 +155,7 @@ def equal(got: Any, want: Any) -> None:
 
 
 @pytest.mark.parametrize("device", ["cpu", "fake"])
-@pytest.mark.parametrize(("data", "options"), OPTIONS, ids=str, indirect=["data"])
+@pytest.mark.parametrize(("data", "options"), OPTIONS, ids=text_of, indirect=["data"])
 def test_a_data_loader_gives_the_batches_of_a_loader(data: hr.Dataset, options: dict[str, Any], device: str) -> None:
     with hr.Loader(data, framework="torch", **options) as loader, DataLoader(data, device=device, **options) as other:
         assert len(other) == len(loader)

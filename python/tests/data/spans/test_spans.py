@@ -332,7 +332,7 @@ def test_keys_that_are_none(tmp_path: Path) -> None:
         hr.open(short, ["x"], targets=["y"])
 
 
-def test_torch_has_offsets_too(pulses: str) -> None:
+def test_torch_has_offsets_too(pulses: str, monkeypatch: pytest.MonkeyPatch) -> None:
     torch = pytest.importorskip("torch", reason="torch is not installed")
     batch = next(iter(hr.Loader(opened(pulses), 8, framework="torch")))
     assert batch["time.offsets"].dtype == torch.int64
@@ -342,6 +342,9 @@ def test_torch_has_offsets_too(pulses: str) -> None:
         assert event.tolist() == want["time"].tolist(), number
     with pytest.raises(hr.InvalidArgumentError, match="'zenith' is no ragged field of this batch"):
         hr.torch.nested(batch, "zenith")
+    monkeypatch.delattr(torch.nested, "nested_tensor_from_jagged")  # as before torch 2.4
+    with pytest.raises(hr.UnsupportedError, match="has no nested tensors of layout jagged"):
+        hr.torch.nested(batch, "time")
 
 
 def test_torchs_own_loaders_get_events(pulses: str) -> None:
