@@ -92,7 +92,7 @@ void check(const Volumes& volumes, const PatchOptions& options) {
 Dataset patches(const Volumes& volumes, const PatchOptions& given) {
   PatchOptions options = given;
   const auto fill_up = [&](std::vector<std::uint64_t>& extents) {  // one number is for all axes
-    if (extents.size() == 1) extents.assign(volumes.shapes()[0].size(), extents[0]);
+    if (extents.size() == 1) extents = std::vector<std::uint64_t>(volumes.shapes()[0].size(), extents[0]);
   };
   fill_up(options.shape);
   fill_up(options.stride);
