@@ -36,7 +36,7 @@ def configured() -> dict[Path, Unit]:
 
 def compiled_by_none(found: Iterable[Path]) -> list[str]:
     """The sources under version control that are in no build."""
-    git = subprocess.run(["git", "ls-files", "*.cpp"], cwd=ROOT, capture_output=True, text=True)
+    git = subprocess.run(["git", "ls-files", "*.cpp", "*.c"], cwd=ROOT, capture_output=True, text=True)
     compiled = {*found, *(ROOT / name for name in ELSEWHERE)}
     return [name for name in git.stdout.split() if (ROOT / name).is_file() and ROOT / name not in compiled]
 
@@ -57,7 +57,7 @@ def main() -> int:
 
     def command(source: Path) -> list[str]:
         fixed, free = split(found[source])
-        return [clang, *fixed, *free, *prefix.get(source, []), "-fsyntax-only", str(source)]
+        return [found[source].words[0], *fixed, *free, *prefix.get(source, []), "-fsyntax-only", str(source)]
 
     first, others = changed_first(todo)
     seconds = float(sys.argv[2]) if sys.argv[1:2] == ["--seconds"] else float("inf")

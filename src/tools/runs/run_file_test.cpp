@@ -283,5 +283,18 @@ TEST_F(RunFile, ANameThatCouldNotBeWrittenAgainIsNotRead) {
   EXPECT_NE(refused.error().message().find("a name is too long"), std::string::npos) << refused.error().what();
 }
 
+TEST_F(RunFile, EscapesOfWhichYamlCppMakesOneByteAreRefused) {
+  const auto with_escape = [](const std::string& escape) {
+    return parse_run("data: {files: a.h5,\n  fields: {x: \"a" + escape + "b\"}}\nloader: {batch_size: 1}\n",
+                     "/runs/run.yaml");
+  };
+  for (const char* escape : {R"(\N)", R"(\_)"}) {
+    const auto refused = with_escape(escape);
+    ASSERT_FALSE(refused.ok());
+    EXPECT_NE(refused.error().message().find("line 2: the escapes"), std::string::npos) << refused.error().what();
+  }
+  EXPECT_TRUE(with_escape(R"(\u0085\u00a0)").ok());
+}
+
 }  // namespace
 }  // namespace headrace

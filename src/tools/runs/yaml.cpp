@@ -29,6 +29,8 @@ bool is_long_key(const std::string& key) {
 /// Builds values. yaml-cpp has exceptions only, so this throws Error; parse_yaml() catches.
 class ValueBuilder : public YAML::EventHandler {
  public:
+  /// \param utf8 Whether the text that is read is UTF-8: its values are then, too.
+  explicit ValueBuilder(bool utf8) : utf8_(utf8) {}
   Value take() { return std::move(root_); }
 
   void OnDocumentStart(const YAML::Mark&) override {}
@@ -39,6 +41,8 @@ class ValueBuilder : public YAML::EventHandler {
   void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override { add(value_at(mark, "", anchor)); }
   void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
                 const std::string& text) override {
+    if (utf8_ && !is_utf8(text))  // yaml-cpp makes one byte of them
+      throw refuse(mark.line + 1, R"(the escapes \N and \_ are not taken here: write \u0085 and \u00a0)");
     Value scalar = value_at(mark, tag, anchor);
     scalar.plain = tag != "!";
     if (!scalar.plain || (text != "~" && text != "null" && !text.empty())) scalar.is = text;
@@ -99,6 +103,7 @@ class ValueBuilder : public YAML::EventHandler {
     }
   }
 
+  const bool utf8_;
   Value root_;
   std::vector<Open> open_;
   std::size_t values_ = 0;
@@ -178,10 +183,11 @@ Result<Value> parse_yaml(const std::string& text) {
   std::istringstream stream(text);
   try {
     YAML::Parser parser(stream);
-    ValueBuilder builder;
+    const bool utf8 = is_utf8(text);
+    ValueBuilder builder(utf8);
     if (!parser.HandleNextDocument(builder)) return Value{};
     Value root = builder.take();
-    ValueBuilder second;
+    ValueBuilder second(utf8);
     if (parser.HandleNextDocument(second)) return refuse(0, "more than one document (---)");
     return root;
   } catch (const Error& error) {
