@@ -195,13 +195,12 @@ def activation() -> str | None:
         return f"source {script}"
 
 
-def table(key: str, rows: list[list[str]], left: int = 1) -> list[str]:
-    """Lines of a table, its first `left` columns to the left."""
+def table(key: str, rows: list[list[str]]) -> list[str]:
+    """Lines of a table, its first column to the left."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = []
     for i, row in enumerate(rows):
-        cells = [cell.ljust(width) if j < left else cell.rjust(width)
-                 for j, (cell, width) in enumerate(zip(row, widths, strict=True))]  # fmt: skip
+        cells = [row[0].ljust(widths[0])] + [cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True)]
         lines.append(f"{'' if i else key:<{KEY}}" + "  ".join(cells))
     return lines
 

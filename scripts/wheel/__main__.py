@@ -15,6 +15,7 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
+from debian import KEYS
 from headers import pythons
 from libraries import LIBRARIES, build, licence
 from pack import ROOT, pack, run
@@ -32,6 +33,8 @@ def main() -> None:
     for program, package in (("dpkg-source", "dpkg-dev"), ("ninja", "ninja-build"), ("pkg-config", "pkg-config")):
         if not shutil.which(program):
             raise SystemExit(f"{program} is missing, which this needs: apt-get install {package}.")
+    if not KEYS.exists():
+        raise SystemExit("Wheels are built on Debian, whose keys and sources they need: use packaging/Containerfile.")
 
     debian, folder = ROOT / "build/wheel/debian", ROOT / "build/wheel" / machine
     prefix = folder / "prefix"

@@ -68,15 +68,17 @@ LIBRARIES = (
 def build(library: Library, machine: str, debian: Path, toolchain: Path, folder: Path, prefix: Path) -> str:
     """Build a library with a toolchain below `folder`, install it into `prefix`, and return its version.
 
-    What is fetched lies in the folder `debian`. What is there in that version is left as it is.
+    What is fetched lies in the folder `debian`. What is there in that version, built with the same options by the same
+    compiler, is left as it is.
     """
     if library.archives:
         package = Debian(library.suite, debian).package(library.archives, machine)
         return _take_archives(package, prefix)
     suite = Debian(library.suite, debian)
     source, version = suite.source(library.package), suite.version(library.package)
-    stamp = prefix / "stamps" / f"{library.package}-{version.replace(':', '_')}"
-    if not stamp.exists():
+    stamp = prefix / "stamps" / library.package
+    made_of = f"{version}\n{library}\n{toolchain.read_text()}{(toolchain.parent / 'tools/cc').read_text()}"
+    if not stamp.exists() or stamp.read_text() != made_of:
         print(f"[wheel] building {library.package} {version}", flush=True)
         log = folder / f"{library.package}.log"
         log.parent.mkdir(parents=True, exist_ok=True)
@@ -96,7 +98,7 @@ def build(library: Library, machine: str, debian: Path, toolchain: Path, folder:
         for shared in (prefix / "lib").glob("*.so*"):
             shared.unlink()  # some projects build it whatever they are told
         stamp.parent.mkdir(exist_ok=True)
-        stamp.touch()
+        stamp.write_text(made_of)
     return version
 
 

@@ -53,7 +53,8 @@ def write_toolchain(machine: str, folder: Path, prefix: Path) -> Path:
         text = WRAPPER if name.startswith("c") else PLAIN
         write(tools / name, text.format(zig=zig, command=name, target=f"{machine}-linux-gnu.{GLIBC}", version=version))
         (tools / name).chmod(0o755)
-    system = SYSTEM.format(machine=machine, emulator=emulator(machine)) if emulator(machine) else ""
+    runs = emulator(machine)
+    system = SYSTEM.format(machine=machine, emulator=runs) if runs else ""
     path = folder / "toolchain.cmake"
     write(path, TOOLCHAIN.format(system=system, tools=tools, prefix=prefix))
     return path
@@ -77,9 +78,13 @@ def emulator(machine: str) -> str:
     if machine == platform.machine():
         return ""
     found = shutil.which(f"qemu-{machine}-static") or shutil.which(f"qemu-{machine}")
-    if not found:
-        raise SystemExit(f"qemu-{machine} is missing, which runs what was built: apt-get install qemu-user-static.")
-    return f"{found};-L;/usr/{machine}-linux-gnu"
+    library = Path(f"/usr/{machine}-linux-gnu")
+    if not found or not library.is_dir():
+        raise SystemExit(
+            f"qemu-{machine} or its C library is missing, which run what is built to be asked: "
+            "apt-get install qemu-user-static libc6-arm64-cross."
+        )
+    return f"{found};-L;{library}"
 
 
 def write(path: Path, text: str) -> None:

@@ -108,8 +108,8 @@ def test_links_of_a_sysroot_lead_into_it(tmp_path: Path) -> None:
 
 def test_without_a_network_it_says_so(tmp_path: Path) -> None:
     """Nobody answers where apt is sent to; nothing of the tree is touched."""
-    if not shutil.which("apt-get"):
-        pytest.skip("there is no apt-get here")
+    if not shutil.which("apt-get") or not debian_module.KEYS.exists():
+        pytest.skip("wheels are built on Debian")
     programs = tmp_path / "programs"
     programs.mkdir()
     for name in ("dpkg-source", "ninja", "pkg-config"):
