@@ -157,6 +157,7 @@ def test_an_include_of_what_is_above_is_named(tmp_path: Path, file: str, line: s
         (["include/headrace/a.h"], "say to which layer this public header belongs: headrace/a.h: LAYER\n"),
         (["include/headrace/headrace.h"], "include/headrace/headrace.h:1: it lacks headrace/dataset.h\n"),
         (["src/loader/plan/a.hpp"], "src/loader/plan/a.hpp:1: sources end with .cpp and headers with .h\n"),
+        (["python/bind/a.c"], "python/bind/a.c:1: sources end with .cpp and headers with .h\n"),
     ],
 )
 def test_files_in_a_wrong_place_are_told_the_right_one(tmp_path: Path, files: list[str], says: str) -> None:
