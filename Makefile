@@ -25,15 +25,15 @@ test-fast: ## less than a minute after a small edit: the C++ tests of the change
 	@scripts/setup.sh test
 	@scripts/test_fast.sh
 
-test-asan: ## the C++ tests under AddressSanitizer and UBSan
-	@scripts/setup_system.sh test
+test-asan: ## the C++ tests under AddressSanitizer and UBSan (clang)
+	@scripts/setup_system.sh check
 	@scripts/run_tests.sh asan
 
 test-tsan: ## the threaded C++ tests under ThreadSanitizer
 	@scripts/setup_system.sh test
 	@scripts/run_tests.sh tsan
 
-fuzz-short: ## ten seconds of each fuzz target (clang); what they find is kept in build/fuzz
+fuzz-short: ## ten seconds of each fuzz target (clang); what they find is kept in build/asan
 	@scripts/setup.sh check
 	@fuzz/short.sh 10
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Run every fuzz target for a while: .venv/bin/python fuzz/run.py [SECONDS each: 30] [BUILD: build/fuzz].
+"""Run every fuzz target for a while: .venv/bin/python fuzz/run.py [SECONDS each: 30] [BUILD: build/asan].
 
-Build them first: cmake --preset fuzz && cmake --build build/fuzz --target fuzz_targets (make fuzz-short does it all).
+Build them first: cmake --preset asan && cmake --build build/asan --target fuzz_targets (make fuzz-short does it all).
 Each target starts from its seeds, which make_seeds.py writes, and from what earlier runs kept:
   BUILD/corpus/TARGET   inputs that reached new code; `--merge` reduces them and the seeds to the few that reach as much
   BUILD/crashes/TARGET  inputs that made it fail; they are tried again first, until it is mended
@@ -135,7 +135,7 @@ def main() -> int:
     """Go through all targets, as many at a time as there are processors; 1 if any failed."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("seconds", type=int, nargs="?", default=30)
-    parser.add_argument("build", type=Path, nargs="?", default=ROOT / "build" / "fuzz")
+    parser.add_argument("build", type=Path, nargs="?", default=ROOT / "build" / "asan")
     parser.add_argument(
         "--seed", type=int, default=0, help="of the inputs: the same seed tries the same ones; 0, the default: others"
     )

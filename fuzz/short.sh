@@ -4,7 +4,7 @@
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit
 export CCACHE_BASEDIR=$PWD
-build=build/fuzz
+build=build/asan # the tests of ASan and UBSan are built there too, from the same libraries
 mkdir -p "$build"
 not_run() { # REASON
   scripts/not_run.sh "the fuzz targets: $1"
@@ -18,7 +18,7 @@ if ! { echo "$empty" | clang++ -fsanitize=fuzzer,address,undefined -x c++ -o "$b
   cat "$build/starts.log"
   not_run "a program of clang's with -fsanitize=fuzzer,address,undefined does not run on this machine"
 fi
-cmake --preset fuzz >"$build/configure.log" || { cat "$build/configure.log"; exit 1; }
+cmake --preset asan >"$build/configure.log" || { cat "$build/configure.log"; exit 1; }
 targets=(cmake --build "$build" --target fuzz_targets)
 [ -z "${HEADRACE_BUILD_SECONDS:-}" ] || targets=(timeout "$HEADRACE_BUILD_SECONDS" "${targets[@]}")
 "${targets[@]}"

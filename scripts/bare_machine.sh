@@ -6,11 +6,22 @@
 # $BARE_ROOT (default: below the temporary folder) and is made once, FRESH=1 makes it anew. Mirrors are those that this machine's
 # apt and pip are set up for. SHARED=DIR: a folder that lies beside the clone as ../shared.
 set -euo pipefail
-[ $# -ge 1 ] || { sed -n '2,7s/^# \{0,1\}//p' "$0" >&2; exit 2; }
+case ${1:--} in -*) sed -n '2,7s/^# \{0,1\}//p' "$0" >&2; exit 2 ;; esac
 checkout=$(cd "$(dirname "$0")/.." && pwd)
 suite=${SUITE:-bookworm}
 root=${BARE_ROOT:-${TMPDIR:-/tmp}/bare_$suite}
+refuse() { echo "$1" >&2; exit 1; }
 [ "$(id -u)" = 0 ] || { echo "A bare Debian is entered with chroot, which needs root: sudo scripts/bare_machine.sh ..." >&2; exit 1; }
+# What is run there is run by root, and what is made anew is deleted first: the root has to be one that this script made.
+case $root in /*) ;; *) refuse "BARE_ROOT has to begin with /, not $root" ;; esac
+if [ -e "$root" ] || [ -L "$root" ]; then
+  { [ -d "$root" ] && [ ! -L "$root" ] && [ -O "$root" ]; } || refuse "$root is not a folder of root's own: name another by BARE_ROOT."
+  [ -e "$root/.bare" ] || [ -e "$root/.ready" ] || [ -z "$(ls -A "$root")" ] ||
+    refuse "$root is not empty, and no root that this script made: name another by BARE_ROOT."
+fi
+[ -z "${SHARED:-}" ] || [ -d "$SHARED" ] || refuse "SHARED names $SHARED, which is no folder."
+git -C "$checkout" rev-parse -q --verify HEAD >/dev/null ||
+  refuse "git does not read $checkout: if it belongs to another user, tell it so, as its words above say."
 
 # Folders on this machine that pip is told to look for packages in.
 package_folders() {
@@ -30,6 +41,7 @@ make_root() {
   if grep -q " $root/" /proc/mounts; then echo "Something is still mounted below $root." >&2; exit 1; fi
   rm -rf --one-file-system "$root"
   mkdir -p "$root"
+  touch "$root/.bare"
   local how=() # a release that is newer than debootstrap is made as the newest that it knows
   [ -e "/usr/share/debootstrap/scripts/$suite" ] || how=(/usr/share/debootstrap/scripts/sid)
   debootstrap --variant=minbase --include=ca-certificates "$suite" "$root" "$mirror" "${how[@]}" >"$root.log" 2>&1 ||
@@ -49,7 +61,8 @@ make_root() {
 if [ -n "${FRESH:-}" ] || [ ! -e "$root/.ready" ]; then make_root; fi
 trap unmount EXIT
 mountpoint -q "$root/proc" || mount -t proc proc "$root/proc"
-mountpoint -q "$root/dev" || mount --rbind /dev "$root/dev"
+# A slave: what is unmounted below it stays where it came from, also where mounts are shared (systemd's default).
+mountpoint -q "$root/dev" || { mount --rbind /dev "$root/dev" && mount --make-rslave "$root/dev"; }
 for path in $(package_folders); do
   mkdir -p "$root$path"
   mountpoint -q "$root$path" || mount --bind -o ro "$path" "$root$path"

@@ -42,8 +42,8 @@ filter='*'
                                                                             # spreads addresses wide
 if [ "$preset" != release ]; then
   # Some containers and kernels forbid what a sanitizer's runtime does. Its empty program tells.
-  declare -A flags=([asan]="address,undefined" [tsan]=thread)
-  if ! { echo 'int main() {}' | "${CXX:-c++}" "-fsanitize=${flags[$preset]}" -x c++ -o "$results/starts" - &&
+  declare -A flags=([asan]="address,undefined" [tsan]=thread) compilers=([asan]=clang++ [tsan]="${CXX:-c++}")
+  if ! { echo 'int main() {}' | "${compilers[$preset]}" "-fsanitize=${flags[$preset]}" -x c++ -o "$results/starts" - &&
     "${prefix[@]}" "$results/starts"; } >"$results/starts.log" 2>&1; then
     cat "$results/starts.log"
     not_run "a program with -fsanitize=${flags[$preset]} does not run on this machine"
@@ -67,7 +67,8 @@ GTEST_OUTPUT="xml:$results/" GTEST_FILTER=$filter \
   "${prefix[@]}" ctest --test-dir "build/$preset" --output-on-failure --no-tests=error -j "$(nproc)" --timeout 900 \
   "${chosen[@]}" --output-junit "$results/ctest.xml"
 if [ "$preset" = release ]; then
-  .venv/bin/python -m pytest --junitxml="$results/pytest.xml"
+  # Two files at a time, a file in one process: what its tests share is made once.
+  .venv/bin/python -m pytest -n 2 --dist loadfile --junitxml="$results/pytest.xml"
   echo $? >"$results/pytest.status"
 fi
 python3 scripts/count_tests.py "$results"

@@ -15,7 +15,12 @@ nothing to stdout unless asked to; it logs to the logger ``"headrace"`` (``HEADR
 from importlib import import_module
 from types import ModuleType
 
-from headrace import _headrace
+try:
+    from headrace import _headrace
+except ImportError as error:
+    from headrace._support.compiled import without_module
+
+    raise without_module(error) from None
 from headrace._dataset.attributes import Attributes
 from headrace._dataset.spans import Spans
 from headrace._headrace import Report, ToolResult

@@ -12,6 +12,7 @@ import contextlib
 from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
+import accelerate
 import torch
 from accelerate import Accelerator
 from accelerate.data_loader import DataLoaderStateMixin
@@ -22,6 +23,9 @@ from headrace._loader.steps import Step, Steps
 from headrace._support.checks import invalid
 from headrace.loader import Loader
 from headrace.torch import DataLoader
+
+if not hasattr(DataLoaderStateMixin, "begin"):
+    raise ImportError(f"headrace.accelerate needs accelerate 0.21 or later, this is {accelerate.__version__}")
 
 __all__ = ["PreparedLoader", "prepare"]
 

@@ -153,7 +153,9 @@ def _with_device(words: dict[str, Any], device: Any) -> dict[str, Any]:
         return words
     words = {"framework": "torch", **words}
     if device is None and words["framework"] == "torch":
-        device = torch.accelerator.current_accelerator(check_available=True)  # type: ignore[union-attr]
+        from headrace._support.accelerator import current_accelerator
+
+        device = current_accelerator(check_available=True)
     return words if device is None else {"device": device, **words}
 
 
@@ -224,9 +226,15 @@ class _Device:
             return _Device()
         try:
             found = torch.device(device)
-            return _Device() if found.type == "cpu" else _Device(torch.get_device_module(found), found)
-        except (RuntimeError, TypeError):
+        except (RuntimeError, TypeError):  # not torch's: the loader says whether it is a device
             return _Device()
+        if found.type == "cpu":
+            return _Device()
+        from headrace._support.accelerator import device_module
+
+        module = device_module(found)
+        is_available = getattr(module, "is_available", lambda: True)
+        return _Device(module, found) if is_available() else _Device()  # then the loader raises torch's own error
 
     def call(self, name: str) -> Any:
         """Call one of the module's functions, for this device and not the current one; None if there is none.

@@ -4,7 +4,9 @@
 #   scripts/wheel/try_aarch64.sh wheelhouse
 # Nothing is installed: all lies in build/aarch64_python.
 set -euo pipefail
-wheels=$(realpath "${1:?usage: scripts/wheel/try_aarch64.sh FOLDER}")
+wheels=$(realpath -e "${1:-}" 2>/dev/null) || { echo "usage: scripts/wheel/try_aarch64.sh FOLDER" >&2; exit 2; }
+compgen -G "$wheels/headrace-*_aarch64.whl" >/dev/null ||
+  { echo "$wheels has no wheel for ARM: make wheel WHEEL_ARGS='--machine aarch64' builds them." >&2; exit 2; }
 cd "$(dirname "$0")/../.."
 command -v qemu-aarch64-static >/dev/null || { echo "qemu is missing: apt-get install qemu-user-static." >&2; exit 1; }
 suite=$(sed -n 's/^VERSION_CODENAME=//p' /etc/os-release)

@@ -6,7 +6,18 @@
 #   SUITE=trixie SHARED=wheelhouse scripts/bare_machine.sh 'scripts/wheel/try_installed.sh ../shared'
 # TORCH adds torch, which is large. The last lines are a table, and the exit status says whether all went well.
 set -euo pipefail
-wheels=$(realpath "${1:?usage: scripts/wheel/try_installed.sh FOLDER}")
+usage() { echo "$1" >&2; sed -n '2,6p' "$0" | sed 's/^# \{0,1\}//' >&2; exit 2; }
+wheels=$(realpath -e -- "${1:-}" 2>/dev/null) || usage "Name the folder of the wheels."
+compgen -G "$wheels/headrace-*.whl" >/dev/null || usage "$wheels has no wheels of headrace: make wheel builds them."
+pythons=()
+for python in ${PYTHONS:-python3}; do
+  found=$(command -v "$python") || usage "PYTHONS names $python, which is not there."
+  pythons+=("$(cd "$(dirname "$found")" && pwd)/${found##*/}")
+done
+for torch in ${TORCH:-}; do
+  case $torch in oldest | newest) ;; *) usage "TORCH is oldest, newest or both, not $torch." ;; esac
+done
+unset PYTHONPATH PYTHONHOME # they would show another headrace than the wheel's
 cd "$(dirname "$0")/../.."
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -36,17 +47,20 @@ try() { # PYTHON NUMPY TORCH
   "$1" -m venv "$venv"
   "$venv/bin/python" -m pip -q install --no-index --no-deps --find-links "$wheels" headrace
   "$venv/bin/python" -m pip -q install --only-binary :all: --prefer-binary "${packages[@]}"
+  "$venv/bin/python" -c 'import headrace, sys; sys.exit(not headrace.__file__.startswith(sys.argv[1]))' "$venv/"
   "$venv/bin/headrace" --version >/dev/null
   "$venv/bin/python" -m pytest -q -p no:cacheprovider python/tests/tools/test_docs.py \
     -k 'block_runs and (start-jetclass or start-mel or start-events or start-parquet or start-volumes or start-text)'
 }
 
-for python in ${PYTHONS:-python3}; do
+for python in "${pythons[@]}"; do
   for torch in ${TORCH:-none}; do
     for numpy in oldest newest; do
       [ "$torch" = none ] || [ "$numpy" = "$torch" ] || continue
+      [ "$numpy" = oldest ] || "$python" -c 'import sys; sys.exit(sys.version_info < (3, 10))' || continue # no NumPy there
       log=$work/log
-      if try "$python" "$numpy" "$torch" >"$log" 2>&1; then said=$(tail -n 1 "$log"); else
+      try "$python" "$numpy" "$torch" >"$log" 2>&1 &
+      if wait $!; then said=$(tail -n 1 "$log"); else # in a condition, `set -e` would not end it
         status=1 said=FAILED
         tail -n 40 "$log"
       fi

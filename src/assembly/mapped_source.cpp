@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <utility>
 
 #include "assembly/copying/transform_finisher.h"
@@ -48,10 +49,26 @@ bool is_ragged(const MappedSource& mapped) {
                              [](const UnitGroup& group) { return group.rows == UnitGroup::Rows::kRagged; });
 }
 
+Weights weights_in_slot(const MappedSource& mapped) {
+  return mapped.program ? weights_of(mapped, *mapped.program) : weights_of(mapped);
+}
+
+/// Return the bytes of each sample. \param rows  Room for lengths.
+void weigh(const MappedSource& mapped, const Weights& weights, std::span<const SampleRef> samples,
+           std::vector<std::uint64_t>& rows, std::vector<std::uint64_t>& bytes) {
+  const std::span<const UnitGroup> groups = mapped.map->groups();
+  bytes.assign(samples.size(), weights.fixed_bytes);
+  for (std::size_t g = 0; g < groups.size(); ++g) {
+    if (groups[g].rows == UnitGroup::Rows::kFixed) continue;
+    rows.clear();
+    mapped.map->lengths(samples, g, rows);
+    for (std::size_t i = 0; i < rows.size(); ++i) bytes[i] += rows[i] * weights.row_bytes[g];
+  }
+}
+
 /// Calls `take` with the bytes of each sample, in the order of the shuffle blocks.
 template <class Take>
 void for_each_sample(const MappedSource& mapped, const Weights& weights, Take take) {
-  const std::span<const UnitGroup> groups = mapped.map->groups();
   const BlockTable& blocks = *mapped.map->shuffle_blocks();
   std::vector<SampleRef> samples;
   std::vector<std::uint64_t> rows, bytes;
@@ -60,13 +77,7 @@ void for_each_sample(const MappedSource& mapped, const Weights& weights, Take ta
       samples.clear();
       for (std::uint64_t i = first; i < std::min(first + kSamplesAtOnce, blocks.block_rows(block)); ++i)
         samples.push_back({block, static_cast<std::uint32_t>(i)});
-      bytes.assign(samples.size(), weights.fixed_bytes);
-      for (std::size_t g = 0; g < groups.size(); ++g) {
-        if (groups[g].rows == UnitGroup::Rows::kFixed) continue;
-        rows.clear();
-        mapped.map->lengths(samples, g, rows);
-        for (std::size_t i = 0; i < rows.size(); ++i) bytes[i] += rows[i] * weights.row_bytes[g];
-      }
+      weigh(mapped, weights, samples, rows, bytes);
       std::ranges::for_each(bytes, take);
     }
 }
@@ -125,14 +136,32 @@ std::uint64_t largest_run_bytes(const MappedSource& mapped, std::uint64_t sample
   if (!is_ragged(mapped) || samples == 0) return samples * mapped.sizes.most_bytes;
   std::vector<std::uint64_t> last(samples);  // a ring of the samples in the run
   std::uint64_t sum = 0, most = 0, number = 0;
-  for_each_sample(mapped, mapped.program ? weights_of(mapped, *mapped.program) : weights_of(mapped),
-                  [&](std::uint64_t bytes) {
-                    std::uint64_t& oldest = last[number++ % samples];
-                    sum += bytes - oldest;
-                    oldest = bytes;
-                    most = std::max(most, sum);
-                  });
+  for_each_sample(mapped, weights_in_slot(mapped), [&](std::uint64_t bytes) {
+    std::uint64_t& oldest = last[number++ % samples];
+    sum += bytes - oldest;
+    oldest = bytes;
+    most = std::max(most, sum);
+  });
   return most;
+}
+
+std::uint64_t bytes_of(const MappedSource& mapped, std::span<const std::uint64_t> samples) {
+  if (!is_ragged(mapped)) return samples.size() * mapped.sizes.most_bytes;
+  const Weights weights = weights_in_slot(mapped);
+  const BlockTable& blocks = *mapped.map->shuffle_blocks();
+  std::vector<SampleRef> some;
+  std::vector<std::uint64_t> rows, bytes;
+  std::uint64_t sum = 0;
+  for (std::size_t first = 0; first < samples.size(); first += kSamplesAtOnce) {
+    some.clear();
+    for (const std::uint64_t sample : samples.subspan(first, std::min(kSamplesAtOnce, samples.size() - first))) {
+      const BlockTable::RowPlace at = blocks.find(sample);
+      some.push_back({static_cast<std::uint32_t>(at.block), at.row_in_block});
+    }
+    weigh(mapped, weights, some, rows, bytes);
+    sum = std::accumulate(bytes.begin(), bytes.end(), sum);
+  }
+  return sum;
 }
 
 Result<std::shared_ptr<MappedSource>> make_mapped_source(std::shared_ptr<const SampleMap> map,

@@ -111,6 +111,9 @@ Result<std::shared_ptr<MappedSource>> make_mapped_source(std::shared_ptr<const S
 /// through the lengths of all samples once.
 [[nodiscard]] std::uint64_t largest_run_bytes(const MappedSource& mapped, std::uint64_t samples);
 
+/// Return the bytes that samples, of these numbers, take in a slot.
+[[nodiscard]] std::uint64_t bytes_of(const MappedSource& mapped, std::span<const std::uint64_t> samples);
+
 /// Return true if cells of an array have anything to decode, without which they are not kept.
 [[nodiscard]] inline bool cells_are_decoded(const CellGrid& grid, const ArrayReader& array) {
   return grid.cells != CellGrid::Cells::kPlain && is_decoded(array.info());

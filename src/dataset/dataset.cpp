@@ -161,7 +161,9 @@ Batch Dataset::slice(std::uint64_t first, std::uint64_t count, const std::functi
   if (first > size() || count > size() - first)
     throw Error(ErrorCode::kInvalidArgument,
                 fmt::format("rows {} to {} were asked for; there are {}", first, first + count, size()));
-  reading_threads(*impl_, count);  // before as many numbers are listed
+  const MappedSource* const mapped = impl_->source.mapped();
+  const std::uint64_t least = mapped ? mapped->sizes.fixed_bytes : impl_->source.slot_sample_bytes();
+  reading_threads(*impl_, count, least);  // before as many numbers are listed
   std::vector<std::uint64_t> rows(count);
   std::iota(rows.begin(), rows.end(), first);
   return take(rows, go_on);
@@ -177,9 +179,11 @@ Batch Dataset::Impl::take(std::span<const std::uint64_t> samples, EpochSeed draw
                           const Finisher* padding) {
   if (samples.size() > ~std::uint32_t{0})
     throw Error(ErrorCode::kInvalidArgument, "more than 2^32 rows at once").with_hint("Use a Loader.");
-  const std::uint64_t threads = reading_threads(*this, samples.size());
   for (const std::uint64_t sample : samples) check_row(sample, rows);
   const MappedSource* const mapped = source.mapped();
+  const std::uint64_t sample_bytes =
+      mapped && !samples.empty() ? bytes_of(*mapped, samples) / samples.size() : source.slot_sample_bytes();
+  const std::uint64_t threads = reading_threads(*this, samples.size(), sample_bytes);
   return (mapped ? take_mapped(*mapped, samples, draws, go_on, padding)
                  : take_rows(*this, samples, draws, threads, go_on))
       .value();

@@ -137,3 +137,53 @@ runpy.run_path({str(tree / "scripts/wheel/__main__.py")!r}, run_name="__main__")
     assert "Is there a network" in done.stderr
     assert "Traceback" not in done.stderr
     assert {path.name for path in tree.iterdir()} == {"scripts", "build"}
+
+
+@pytest.mark.parametrize(
+    ("words", "environment", "said"),
+    [
+        ([], {}, "Name the folder"),
+        (["/nowhere"], {}, "Name the folder"),
+        (["--help"], {}, "Name the folder"),
+        (["EMPTY"], {}, "has no wheels"),
+        (["FULL"], {"TORCH": "latest"}, "TORCH is oldest, newest or both"),
+        (["FULL"], {"PYTHONS": "python3.99"}, "PYTHONS names python3.99"),
+    ],
+)
+def test_wheels_are_not_tried_by_halves(
+    tmp_path: Path, words: list[str], environment: dict[str, str], said: str
+) -> None:
+    for name in ("EMPTY", "FULL"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "FULL" / "headrace-0-py3-none-any.whl").touch()
+    words = [str(tmp_path / word) if word.isupper() else word for word in words]
+    done = subprocess.run(
+        [ROOT / "scripts/wheel/try_installed.sh", *words], capture_output=True, text=True, env=os.environ | environment
+    )
+    assert (done.returncode, said in done.stderr.splitlines()[0]) == (2, True), done.stderr
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root makes a bare system")
+def test_a_bare_root_is_one_that_the_script_made(tmp_path: Path) -> None:
+    """Root deletes it, and runs what is in it."""
+    full, foreign, link = tmp_path / "full", tmp_path / "foreign", tmp_path / "link"
+    full.mkdir()
+    (full / "file").touch()
+    foreign.mkdir()
+    (foreign / ".ready").touch()
+    os.chown(foreign, 65534, 65534)
+    link.symlink_to(full)
+    for root, said in [
+        (full, "is not empty"),
+        (foreign, "root's own"),
+        (link, "root's own"),
+        (Path("a"), "begin with /"),
+    ]:
+        done = subprocess.run(
+            [ROOT / "scripts/bare_machine.sh", "true"],
+            capture_output=True,
+            text=True,
+            env=os.environ | {"BARE_ROOT": str(root)},
+        )
+        assert (done.returncode, said in done.stderr) == (1, True), done.stderr
+    assert (full / "file").exists()

@@ -9,6 +9,8 @@ from typing import Any, Protocol
 
 import torch
 
+from headrace._support.accelerator import device_module
+
 #: Most bytes that rates are tried with, and how often.
 _TRIED_BYTES, _TRIES = 8 << 20, 2
 
@@ -74,7 +76,7 @@ class TorchDevice:
 
     def __init__(self, device: torch.device) -> None:
         """Take the current device of the calling thread, where none is named. Raises what torch raises."""
-        self._module = torch.get_device_module(device)
+        self._module = device_module(device)
         torch.empty(0, device=device)  # torch's own error, where it cannot be used
         index = device.index if device.index is not None else self._module.current_device()
         self.device = torch.device(device.type, index)
@@ -161,8 +163,5 @@ def own_move(value: Any, device: torch.device) -> Any:
 
 def has_streams(device: torch.device) -> bool:
     """True if torch's module of the device's kind has streams and events; False: batches are copied where asked for."""
-    try:
-        module = torch.get_device_module(device)
-    except RuntimeError:
-        return False
+    module = device_module(device)
     return device.type != "cpu" and all(hasattr(module, name) for name in ("Stream", "Event", "current_stream"))

@@ -18,6 +18,7 @@ from headrace._device.fake import FakeDevice
 from headrace._device.feed import Copying, Feed, Source, Way
 from headrace._device.figures import Figures
 from headrace._device.hand_over import HandOver, WhenAskedFor
+from headrace._support.accelerator import current_accelerator
 from headrace._support.checks import invalid
 
 #: Batches that are on the device, or on their way, before they are asked for.
@@ -46,7 +47,7 @@ def destination(device: Any) -> torch.device | FakeDevice | Pinned | None:
         InvalidArgumentError: torch has no device of that name.
     """
     if isinstance(device, Pinned):
-        return None if torch.accelerator.current_accelerator() is None else device
+        return None if current_accelerator() is None else device
     if isinstance(device, FakeDevice):
         return device
     if device == "fake":
@@ -131,7 +132,7 @@ class Delivery:
     @property
     def is_inert(self) -> bool:
         """True where nothing is to be pinned, since this machine has no accelerator, though torch could have one."""
-        return isinstance(self._to, Pinned) and not torch.accelerator.is_available()
+        return isinstance(self._to, Pinned) and current_accelerator(check_available=True) is None
 
     def _open(self) -> None:
         """Get to know the device, from the thread that iterates."""

@@ -6,14 +6,13 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-import torch
-
 from headrace._faces.cached_chunk_knobs import CachedChunkKnobs, table
 from headrace._faces.lightning_base import LightningDataModule, say
 from headrace._faces.trainer_loader import TrainerLoader
 from headrace._headrace import ToolResult
 from headrace._loader.arguments import takes_options
 from headrace._loader.options import order_of, resolve
+from headrace._support.accelerator import current_accelerator
 from headrace._support.argument_hints import DATA_MODULE_KNOBS
 from headrace._support.checks import invalid, memory_bytes, one_of
 from headrace.dataset import Dataset, Fields, Paths
@@ -359,7 +358,7 @@ class DataModule(LightningDataModule):
         """Return the lines of the table: those of the knobs, and of other arguments that became something else."""
         if not self._pin_memory:
             return knobs
-        there = torch.accelerator.current_accelerator() is not None
+        there = current_accelerator() is not None
         text = "page-locked batches" if there else "nothing: torch has no accelerator here"
         return [*knobs, ("pin_memory", "True", text)]
 

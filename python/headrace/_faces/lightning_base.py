@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import re
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 _PACKAGES = ("lightning.pytorch", "pytorch_lightning")  # the same library under two names, with classes of their own
+_OLDEST = "2.5"  # older ones repeat an epoch whose last batch was saved, and 2.1 skips samples when it goes on
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(map(int, re.findall(r"\d+", version)[:2]))
 
 
 def _installed() -> list[ModuleType]:
@@ -16,9 +22,9 @@ def _installed() -> list[ModuleType]:
     if not found:
         raise ImportError("headrace.lightning needs Lightning, which is not installed. Run: pip install lightning")
     for module in found:
-        version = str(getattr(module, "__version__", "2"))
-        if int(version.partition(".")[0]) < 2:
-            raise ImportError(f"headrace.lightning needs {module.__name__} 2.0 or later, this is {version}")
+        version = str(getattr(module, "__version__", _OLDEST))
+        if _numbers(version) < _numbers(_OLDEST):
+            raise ImportError(f"headrace.lightning needs {module.__name__} {_OLDEST} or later, this is {version}")
     return found
 
 

@@ -229,13 +229,17 @@ def test_torch_says_itself_that_it_has_no_such_device(jets) -> None:
 
 def test_ctrl_c_ends_the_wait_and_loses_nothing(run_python) -> None:
     script = """
-        import os, signal, time
+        import os, signal, threading, time
+
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # what a shell starts in the background ignores it
+        asked = threading.Event()
 
         def slow(columns):
             if columns["labels"][0] == 100:
-                time.sleep(0.5)  # the program waits by now
+                asked.wait()
+                time.sleep(0.2)  # the program waits in C++ by now
                 os.kill(os.getpid(), signal.SIGINT)
-                time.sleep(0.5)
+                time.sleep(0.2)
             return columns
 
         loader = hr.Loader(hr.open(PATHS).map(slow), 50, framework="torch", device="fake")
@@ -243,6 +247,8 @@ def test_ctrl_c_ends_the_wait_and_loses_nothing(run_python) -> None:
         iterator = iter(loader)
         while True:
             try:
+                if len(rows) == 100:
+                    asked.set()
                 batch = next(iterator, None)
             except KeyboardInterrupt:
                 interrupted += 1
@@ -261,13 +267,14 @@ def test_ctrl_c_while_a_copy_is_waited_for(run_python) -> None:
         import os, signal, threading
         from headrace.torch import FakeDevice
 
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         data = hr.open(PATHS).select(range(600))
         loader = hr.Loader(data, 300, framework="torch", device=FakeDevice(2e4))  # 2.6 s a batch
         rows, interrupted = [], 0
         iterator = iter(loader)
         for _ in range(2):
-            threading.Timer(0.25, os.kill, (os.getpid(), signal.SIGINT)).start()
             try:
+                threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
                 next(iterator)
             except KeyboardInterrupt:
                 interrupted += 1

@@ -126,7 +126,7 @@ class Pass {
 /// Return how many threads there is memory for.
 int threads_for(const Dataset::Impl& data, int wanted) {
   const std::uint64_t rows = data.blocks->max_block_rows();
-  reading_threads(data, rows);  // throws if there is none for one
+  reading_threads(data, rows, data.source.slot_sample_bytes());  // throws if there is none for one
   const std::uint64_t each = data.reading_bytes + rows * data.source.sample_bytes();
   const std::uint64_t most = MemoryBudget::process()->limit_bytes() / std::max<std::uint64_t>(each, 1);
   const auto cpus = static_cast<std::uint64_t>(wanted > 0 ? wanted : usable_cpu_count());

@@ -58,8 +58,8 @@ std::uint64_t reading_bytes(const SampleSource& of, const BlockLayout& layout) {
   return need.scratch_bytes + need.read_buffer_bytes + listed;
 }
 
-std::uint64_t reading_threads(const Dataset::Impl& data, std::uint64_t rows) {
-  const std::uint64_t limit = MemoryBudget::process()->limit_bytes(), row_bytes = data.source.slot_sample_bytes();
+std::uint64_t reading_threads(const Dataset::Impl& data, std::uint64_t rows, std::uint64_t row_bytes) {
+  const std::uint64_t limit = MemoryBudget::process()->limit_bytes();
   const bool rows_fit = rows <= limit / (row_bytes + kRowRequestBytes);
   const std::uint64_t left = rows_fit ? limit - rows * (row_bytes + kRowRequestBytes) : 0;
   if (rows == 0 || (rows_fit && data.reading_bytes <= left))

@@ -174,11 +174,11 @@ TEST_F(Types, RecordsBecomeColumns) {
     std::vector<std::int16_t> ids;
     std::vector<float> ys, hits;
     std::vector<std::int32_t> bs;
-    for (const TypesRecord& r : records) {
-      ids.push_back(r.id);
-      ys.push_back(r.y);
-      for (std::size_t i = 0; i < 6; ++i) hits.push_back(r.hits[i / 3][i % 3]);
-      for (const Part& p : r.parts) bs.push_back(p.b);
+    for (const TypesRecord& r : records) {  // copies: members of packed records lie where no reference may point
+      ids.push_back(std::int16_t{r.id});
+      ys.push_back(float{r.y});
+      for (std::size_t i = 0; i < 6; ++i) hits.push_back(float{r.hits[i / 3][i % 3]});
+      for (const Part& p : r.parts) bs.push_back(std::int32_t{p.b});
     }
     EXPECT_EQ(values_of<std::int16_t>(path_, name, 0), ids);
     EXPECT_EQ(values_of<float>(path_, name, 2), ys);

@@ -22,7 +22,7 @@ constexpr std::array<Launcher, 4> kLaunchers = {{{"RANK", "WORLD_SIZE", "torchru
                                                  {"PMI_RANK", "PMI_SIZE", "MPI"},
                                                  {"SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "srun"}}};
 
-Result<std::uint32_t> number_of(const char* name, const char* text) {
+Result<std::uint32_t> launched_number(const char* name, const char* text) {
   std::uint32_t value = 0;
   const char* const end = text + std::strlen(text);
   const auto [at, error] = std::from_chars(text, end, value);
@@ -38,8 +38,8 @@ Result<std::optional<RankChoice>> launched(const std::function<const char*(const
     const char* const r = variable(launcher.rank);
     const char* const w = variable(launcher.world_size);
     if (!r || !w) continue;
-    HEADRACE_ASSIGN(const std::uint32_t rank_number, number_of(launcher.rank, r));
-    HEADRACE_ASSIGN(const std::uint32_t world_number, number_of(launcher.world_size, w));
+    HEADRACE_ASSIGN(const std::uint32_t rank_number, launched_number(launcher.rank, r));
+    HEADRACE_ASSIGN(const std::uint32_t world_number, launched_number(launcher.world_size, w));
     HEADRACE_TRY(check_rank(rank_number, world_number));
     return std::optional(RankChoice{{rank_number, world_number},
                                     fmt::format("{} and {} ({})", launcher.rank, launcher.world_size, launcher.name)});
