@@ -18,7 +18,7 @@ from headrace._device.fake import FakeDevice
 from headrace._device.feed import Copying, Feed, Source, Way
 from headrace._device.figures import Figures
 from headrace._device.hand_over import HandOver, WhenAskedFor
-from headrace._support.accelerator import current_accelerator
+from headrace._support.accelerator import current_accelerator, may_have_accelerator
 from headrace._support.checks import invalid
 
 #: Batches that are on the device, or on their way, before they are asked for.
@@ -47,7 +47,7 @@ def destination(device: Any) -> torch.device | FakeDevice | Pinned | None:
         InvalidArgumentError: torch has no device of that name.
     """
     if isinstance(device, Pinned):
-        return None if current_accelerator() is None else device
+        return device if may_have_accelerator() else None
     if isinstance(device, FakeDevice):
         return device
     if device == "fake":

@@ -12,7 +12,6 @@ from headrace._faces.trainer_loader import TrainerLoader
 from headrace._headrace import ToolResult
 from headrace._loader.arguments import takes_options
 from headrace._loader.options import order_of, resolve
-from headrace._support.accelerator import current_accelerator
 from headrace._support.argument_hints import DATA_MODULE_KNOBS
 from headrace._support.checks import invalid, memory_bytes, one_of
 from headrace.dataset import Dataset, Fields, Paths
@@ -342,7 +341,7 @@ class DataModule(LightningDataModule):
             say(
                 table(
                     type(self).__name__,
-                    self._lines(became.lines),
+                    self._lines(became.lines, pins=loader.loader._delivery is not None),
                     loader.loader.report(),
                     keeps=became.cache == "auto",
                 )
@@ -354,12 +353,11 @@ class DataModule(LightningDataModule):
             return self._device
         return "cpu" if self.trainer is None else self.trainer.strategy.root_device
 
-    def _lines(self, knobs: list[tuple[str, str, str]]) -> list[tuple[str, str, str]]:
+    def _lines(self, knobs: list[tuple[str, str, str]], *, pins: bool) -> list[tuple[str, str, str]]:
         """Return the lines of the table: those of the knobs, and of other arguments that became something else."""
         if not self._pin_memory:
             return knobs
-        there = current_accelerator() is not None
-        text = "page-locked batches" if there else "nothing: torch has no accelerator here"
+        text = "page-locked batches" if pins else "nothing: torch has no accelerator here"
         return [*knobs, ("pin_memory", "True", text)]
 
     def _share(self, kind: str) -> int | None:

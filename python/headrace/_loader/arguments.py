@@ -21,9 +21,9 @@ from headrace._support.argument_hints import refuse_unknown
 
 C = TypeVar("C", bound=type)
 
-_WIDTH = 120
+_WIDTH = 116
 #: The entry of a class's docstring that the list takes the place of.
-_ENTRY = re.compile(r"^ {8}\*\*options: .*\n(?: {12}.*\n)*", re.MULTILINE)
+_ENTRY = re.compile(r"^ {4}\*\*options: .*\n(?: {8}.*\n)*", re.MULTILINE)
 #: Every option of ``headrace.Loader``, by its name.
 OPTIONS: Mapping[str, Mapping[str, Any]] = {option["name"]: option for option in _headrace.loader_options()}
 
@@ -58,7 +58,8 @@ def takes_options(function: str, knobs: Mapping[str, Mapping[str, str]]) -> Call
         if "__new__" in vars(cls):  # of which inspect tells first
             vars(cls)["__new__"].__func__.__signature__ = signature
         type.__setattr__(cls, "__init__", call)
-        cls.__doc__ = _ENTRY.sub(lambda _: "".join(map(_described, taken)), cls.__doc__ or "")
+        plain = inspect.cleandoc(cls.__doc__ or "")  # as the compiler leaves it since Python 3.13
+        cls.__doc__ = _ENTRY.sub(lambda _: "".join(map(_described, taken)), plain)
         return cls
 
     return decorate
@@ -77,4 +78,4 @@ def _type(option: Mapping[str, Any]) -> Any:
 
 def _described(option: Mapping[str, Any]) -> str:
     text = f"{option['name']}: {option['doc']}. {option['more']}".rstrip()
-    return textwrap.fill(text, _WIDTH, initial_indent=" " * 8, subsequent_indent=" " * 12) + "\n"
+    return textwrap.fill(text, _WIDTH, initial_indent=" " * 4, subsequent_indent=" " * 8) + "\n"

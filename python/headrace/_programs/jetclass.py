@@ -156,9 +156,11 @@ class JetClassLightningDataModule(DataModule):
             steps.append(Cast("labels", "int64", exact=True))
         return super()._prepare(dataset.map(*steps))
 
-    def _lines(self, knobs: list[tuple[str, str, str]]) -> list[tuple[str, str, str]]:
+    def _lines(self, knobs: list[tuple[str, str, str]], *, pins: bool) -> list[tuple[str, str, str]]:
         """Say of each knob whether the program gave it, or the preset."""
-        lines = [(name, self._of_preset.get(name, value), text) for name, value, text in super()._lines(knobs)]
+        lines = [
+            (name, self._of_preset.get(name, value), text) for name, value, text in super()._lines(knobs, pins=pins)
+        ]
         if not self._pin_given:
             lines = [line for line in lines if line[0] != "pin_memory"]
         given = str(self._reconstruct) if self._reconstruct_given else "(default)"

@@ -27,6 +27,15 @@ def current_accelerator(*, check_available: bool = False) -> torch.device | None
     return found if not check_available or accelerator.is_available() else None
 
 
+def may_have_accelerator() -> bool:
+    """Return whether this machine may have an accelerator that torch is made for: False is certain.
+
+    Initialises no device where the driver can be asked for them, so that a program may fork after it.
+    """
+    kind = current_accelerator()
+    return kind is not None and (kind.type != "cuda" or torch.cuda.device_count() > 0)
+
+
 def device_module(kind: torch.device) -> Any:
     """Return torch's module of a device's kind, such as ``torch.cuda``; None where torch has none of this kind.
 

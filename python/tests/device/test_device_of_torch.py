@@ -168,6 +168,7 @@ def test_pinned_batches_are_ready_ahead(jets, monkeypatch: pytest.MonkeyPatch) -
 
     monkeypatch.setattr(torch.accelerator, "current_accelerator", lambda *_: torch.device("cuda"))
     monkeypatch.setattr(torch.accelerator, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
     monkeypatch.setattr(torch.Tensor, "pin_memory", pin)
     loader = DataLoader(hr.open(jets.glob, fields=FIELDS), 100, pin_memory=True)
     assert loader.loader.report().memory.staging_bytes > 0, "the budget knows of them"
@@ -180,7 +181,7 @@ def test_pinned_batches_are_ready_ahead(jets, monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_pinned_memory_is_quietly_nothing_without_an_accelerator(jets) -> None:
-    if torch.accelerator.current_accelerator() is not None:
+    if torch.accelerator.is_available():
         pytest.skip("there is one")
     loader = DataLoader(jets.open(), 100, pin_memory=True)
     assert loader.loader.report().memory.staging_bytes == 0
@@ -188,13 +189,16 @@ def test_pinned_memory_is_quietly_nothing_without_an_accelerator(jets) -> None:
     loader.close()
 
 
+@pytest.mark.parametrize("count", [0, 1])
 def test_pinned_memory_is_quietly_nothing_where_torch_could_have_an_accelerator(
-    jets, monkeypatch: pytest.MonkeyPatch
+    jets, monkeypatch: pytest.MonkeyPatch, count: int
 ) -> None:
-    """As with torch's build for CUDA on a machine without a GPU."""
+    """As with torch's build for CUDA on a machine without a GPU, or with one that its driver does not serve."""
     monkeypatch.setattr(torch.accelerator, "current_accelerator", lambda *_: torch.device("cuda"))
     monkeypatch.setattr(torch.accelerator, "is_available", lambda: False)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: count)
     loader = DataLoader(jets.open(), 100, pin_memory=True)
+    assert (loader.loader.report().memory.staging_bytes > 0) == (count > 0)
     plain = DataLoader(jets.open(), 100)
     ours, states = epochs(loader, 2)
     theirs, their_states = epochs(plain, 2)

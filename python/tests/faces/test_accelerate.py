@@ -283,6 +283,7 @@ def test_page_locked_batches_go_to_the_accelerators_device(jets, monkeypatch) ->
     """A loader with ``pin_memory=True`` has a way of its own for batches, which stay on the host there."""
     monkeypatch.setattr(torch.accelerator, "current_accelerator", lambda *_, **__: torch.device("cuda"))
     monkeypatch.setattr(torch.accelerator, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
     monkeypatch.setattr(torch.Tensor, "pin_memory", lambda self, *_: self.clone())
     run = accelerator()
     monkeypatch.setattr(type(run), "device", torch.device("meta"))

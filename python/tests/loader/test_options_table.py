@@ -61,7 +61,7 @@ def test_every_face_has_the_options_that_it_does_not_refuse(module, name, words)
             with pytest.raises(hr.UnknownArgumentError) as raised:
                 face("x", **{option["name"]: 1})
             assert raised.value.hint
-    assert all(f"        {n}: " in (face.__doc__ or "") for n in listed)
+    assert all(f"\n    {n}: " in (inspect.getdoc(face) or "") for n in listed)
     assert typing.get_type_hints(init).keys() >= listed.keys()  # what command lines of trainers are made of
     if name == "DataLoader":
         assert set(NAMES) - types.keys() - own.keys() == {"framework"}
