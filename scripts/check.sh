@@ -21,6 +21,7 @@ check tests "$bin/python" scripts/check_tests.py
 check sizes "$bin/python" scripts/check_sizes.py
 check comments "$bin/python" scripts/check_comments.py
 check reference "$bin/python" scripts/write_reference.py --check
+check kinds "$bin/python" scripts/write_kinds.py --check
 if command -v doxygen >/dev/null; then
   mkdir -p build/docs
   check cpp-reference doxygen docs/Doxyfile

@@ -11,23 +11,19 @@
 
 namespace headrace {
 
-/// What is kept together.
-enum class SplitBy : std::uint8_t {
-  kAuto,  ///< kRun where samples overlap, else kRow.
-  kRow,   ///< Nothing: each sample is drawn by itself. Refused for samples that overlap: parts would share rows.
-  kFile,  ///< Whole files, so that what belongs together (a run, an event, a patient) is never in two parts.
-  /// Samples that follow each other: every part is one run of them, around a circle that the seed turns. Those at the
-  /// end of a run that reach into the next part are left out.
-  kRun,
-};
-
 /// Options of split().
 struct SplitOptions {
   std::uint64_t seed = 0;  ///< Another seed gives another split.
   /// Field with the class of each sample: every part gets its share of each class, to within one row. If empty, classes
   /// are not considered.
   std::string stratify = {};
-  SplitBy by = SplitBy::kAuto;  ///< What is kept together; `stratify` goes with kRow alone.
+  /// What is kept together. "row": nothing, each sample is drawn by itself; refused for samples that overlap, of which
+  /// parts would share rows; `stratify` goes with it alone. "file": whole files. "run": samples that follow each other:
+  /// every part is one run of them, around a circle that the seed turns; those at the end of a run that reach into the
+  /// next part are left out. The number of an axis that counts samples: those of one place along the axes up to it (0:
+  /// whole recordings). Else a field: samples with an equal value, wherever they lie. "auto": "run" where samples
+  /// overlap, else "row".
+  std::string by = "auto";
   /// May be empty. If reading that field takes long, it is called by the calling thread about twenty times a second;
   /// when it returns false, split() ends with kCancelled.
   std::function<bool()> go_on = {};
@@ -36,9 +32,9 @@ struct SplitOptions {
 
 /// Split `data` into parts at random; the same seed gives the same parts.
 /// \param shares  Positive numbers, together at most 1. If they add up to less, the remaining rows are left out.
-/// \return One data set for each share. Shares of samples are exact to one; of files, as near as whole files allow; of
-/// runs, but for the samples that are left out.
-/// Blocks: only with `stratify`, because that field is read.
+/// \return One data set for each share. Shares of samples are exact to one; of files and groups, as near as whole ones
+/// allow; of runs, but for the samples that are left out.
+/// Blocks: only where a field is read, of `stratify` or `by`.
 /// Errors: kInvalidArgument if shares are not positive or too large, or if a part would be empty; kUnsupported for
 /// files of samples that go on from file to file.
 std::vector<Dataset> split(const Dataset& data, std::span<const double> shares, const SplitOptions& options = {});

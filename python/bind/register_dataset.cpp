@@ -145,10 +145,10 @@ DatasetHandle select(const DatasetHandle& self, const RowNumbers& numbers) {
 }
 
 std::vector<DatasetHandle> split_dataset(const DatasetHandle& self, const std::vector<double>& shares,
-                                         std::uint64_t seed, const nb::str& stratify, const std::string& by,
+                                         std::uint64_t seed, const nb::str& stratify, const nb::str& by,
                                          const std::vector<nb::str>& names) {
   Progress reporter{nb::none()};
-  SplitOptions options{seed, from_python(stratify), enum_of<SplitBy>("by", by), reporter.uncounted(), {}};
+  SplitOptions options{seed, from_python(stratify), from_python(by), reporter.uncounted(), {}};
   for (const nb::str& name : names) options.names.push_back(from_python(name));
   const std::vector<Dataset> made = reporter.run([&] { return split(self.dataset, shares, options); });
   std::vector<DatasetHandle> parts;

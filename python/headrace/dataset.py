@@ -313,7 +313,7 @@ class Dataset:
         *,
         seed: int = 0,
         stratify: str | None = None,
-        by: str | None = None,
+        by: str | int | None = None,
     ) -> dict[str, Dataset]:
         """Split into data sets that share no row: ``jets.split({"train": 0.8, "val": 0.2}, seed=1)``.
 
@@ -327,8 +327,11 @@ class Dataset:
             by: ``"row"``: samples are drawn one by one, and shares are exact to one. ``"file"``: whole files, so that
                 what belongs together (an event, a patient) never lies in two parts, and no block is decoded for both;
                 shares as near as files allow. ``"run"``: each part is one run of samples that follow each other, around
-                a circle that the seed turns; windows at its end that reach into the next part are left out. Default:
-                ``"run"`` where samples overlap (:meth:`windows`), else ``"row"``.
+                a circle that the seed turns; windows at its end that reach into the next part are left out. A
+                number: whole recordings, the samples of one place along the axes up to that one of
+                ``open(sample_axes=)`` (0: the first). Any other text is a field, read whole: samples with an equal
+                value stay together, wherever they lie (an event, a patient); one that is named ``run`` needs another
+                name. Default: ``"run"`` where samples overlap (:meth:`windows`), else ``"row"``.
 
         Returns:
             Name → data set, in the order of ``parts``.
@@ -339,17 +342,23 @@ class Dataset:
         if stratify is not None:
             engine_text("stratify", stratify)
         shares = split_shares(parts)
-        if by is not None:
-            one_of("by", by, ("row", "file", "run"))
+        if by is None:
+            by = "auto"
+        elif not isinstance(by, str):
+            by = str(whole_number("by", by, least=0))
         made = self._native.split(
-            list(shares.values()), whole_number("seed", seed, least=0), stratify or "", by or "auto", list(shares)
+            list(shares.values()),
+            whole_number("seed", seed, least=0),
+            stratify or "",
+            engine_text("by", by),
+            list(shares),
         )
         functions, boxes = self._functions, self._boxes
         split = {name: Dataset(part, b"", functions, boxes) for name, part in zip(shares, made, strict=True)}
         far = [name for name, part in split.items() if abs(len(part) / len(self) - shares[name]) > _FAR_SHARE]
-        if by == "file" and far:
+        if by not in ("auto", "row", "run") and far:
             got = ", ".join(f"{name} {len(split[name]) / len(self):.0%} instead of {shares[name]:.0%}" for name in far)
-            warn(f"whole files do not make these shares: {got}; more files, or by='row', would")
+            warn(f"whole {'files' if by == 'file' else 'groups'} do not make these shares: {got}; more of them would")
         return split
 
     @property

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -51,8 +52,17 @@ class SampleMaker {
   [[nodiscard]] virtual bool follows_files() const = 0;
   /// Return true if a row may be in several samples, which then follow each other.
   [[nodiscard]] virtual bool overlaps() const = 0;
-  /// Return true if make() also takes the rows of several data sets, one after the other.
-  [[nodiscard]] virtual bool joins() const { return true; }
+  /// Return text that differs for makers whose samples cannot be in one batch.
+  [[nodiscard]] virtual std::string form() const { return identity(); }
+  /// A data set whose samples are to be mixed with others'.
+  struct Part {
+    std::string name;
+    const SampleMaker* maker;
+  };
+  /// Return the maker of the samples of all parts, of which this is the first's, and whose form() is equal. \param rows
+  /// Those of the parts, one part after the other. Throws kInvalidArgument where they cannot be one.
+  [[nodiscard]] virtual std::shared_ptr<const SampleMaker> joined(std::span<const Part> parts,
+                                                                  const Source& rows) const = 0;
   /// Return the same with another choice of columns in the table beside the rows. \param side  Null: with none of it.
   /// \return  Null where there is no such table.
   [[nodiscard]] virtual std::shared_ptr<const SampleMaker> with_side(std::shared_ptr<const Source> /*side*/) const {

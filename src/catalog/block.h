@@ -64,6 +64,10 @@ class BlockTable {
   [[nodiscard]] bool is_chosen() const { return chosen_ != nullptr; }
   /// Return the stored row of `block` that is the block's row `row_in_block`.
   [[nodiscard]] std::uint32_t stored_row(std::uint64_t block, std::uint32_t row_in_block) const;
+  /// Return the number, among all stored rows, of the block's row `row_in_block`.
+  [[nodiscard]] std::uint64_t stored_number(std::uint64_t block, std::uint32_t row_in_block) const {
+    return stored_rows(block).first + (is_chosen() ? stored_row(block, row_in_block) : row_in_block);
+  }
   /// Return the blocks of some files alone, as a table of their own: its block b is this one's
   /// first_block_of(first_file) + b.
   [[nodiscard]] BlockTable of_files(std::size_t first_file, std::size_t num_files) const;

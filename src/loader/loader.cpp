@@ -358,10 +358,9 @@ std::shared_ptr<Engine> Loader::Impl::start_preload(const std::shared_ptr<void>&
     if (options().cache.mode == CacheChoice::kDirectory && !(why.empty() && warned.empty()))
       throw Error(ErrorCode::kWriteFailed, why.empty() ? warned.back() : DecodedCache::reason_of(why.front()));
     throw Error(ErrorCode::kInvalidArgument, "preload() needs a cache of all rows, and this loader has none")
-        .with_hint(!source.mapped() ? "Make it with cache='ram', or a directory."
-                   : source.mapped()->boxes || source.mapped()->groups.size() > 1
-                       ? "Samples of these files have none yet: cache='auto' keeps what fits, once it was decoded."
-                       : "Give it cache='auto' and more memory=: rows that all fit are kept.");
+        .with_hint(!source.mapped()         ? "Make it with cache='ram', or a directory."
+                   : source.mapped()->boxes ? "Give it cache='ram', or cache='auto' and more memory=."
+                                            : "Give it cache='ram' or a directory, or cache='auto' and more memory=.");
   }
   const auto asked = [&] { return progress(0, made->preload().all); };
   manager

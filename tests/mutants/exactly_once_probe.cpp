@@ -41,7 +41,7 @@ const char* run_rows(From from) {
     RowLayout rows{*source.columns, {0}};
     for (std::uint64_t b = 0; b < layout.table->num_blocks(); ++b)
       rows.block_starts.push_back(rows.block_starts.back() + layout.table->stored_rows(b).count);
-    decoded_cache.rows = RowStore::in_memory(std::move(rows)).value();
+    decoded_cache.rows = std::make_shared<RowStores>(std::vector{RowStore::in_memory(std::move(rows)).value()});
   }
   std::atomic<bool> gather_ready{false};
   RequestWindow window(
@@ -57,7 +57,7 @@ const char* run_rows(From from) {
     server.set_decoded_cache(&decoded_cache);
     server.prepare().value();
     std::optional<RowGather> gather;
-    if (decoded_cache.rows) gather.emplace(*decoded_cache.rows, *layout.table, nullptr);
+    if (decoded_cache.rows) gather.emplace((*decoded_cache.rows)[0], *layout.table, nullptr);
     Claim claim;
     std::vector<RowRun> runs;
     std::vector<RowDigest> digests;

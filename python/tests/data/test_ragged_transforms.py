@@ -417,11 +417,6 @@ def test_refused(events: hr.Dataset, transform: T.Transform, text: str) -> None:
     assert "samples of one shape" not in text or caught.value.field == transform.fields[0]
 
 
-def test_mixtures_are_refused(some: hr.Dataset) -> None:
-    with pytest.raises(hr.UnsupportedError, match="a mixture of spans is not there yet"):
-        hr.mix({"a": some, "b": some})
-
-
 @pytest.mark.parametrize("how", ["column", "Keep", "split", "Balanced"])
 def test_targets_of_samples_whose_rows_are_transformed(events: hr.Dataset, how: str) -> None:
     data = events.map(T.Affine("charge", 2))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from pathlib import Path
 from typing import Any
 
@@ -142,3 +143,69 @@ def test_a_run_file_groups_by_an_axis(mel: str, tmp_path: Path) -> None:
     loader = hr.load_run(tmp_path / "run.yaml")
     assert loader.group_by == 0
     assert [len(batch["mel"]) for batch in loader] == [24, 24, 24, 12]
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize("chosen", [False, True])
+def test_a_split_keeps_recordings_whole(mel: str, axis: int, chosen: bool) -> None:
+    data = opened(mel)
+    if chosen:
+        data = data.select(np.flatnonzero(np.arange(84) // 12 != 3)[::2])
+    places = data.sample_index()
+    group = np.ravel_multi_index(tuple(places[:, : axis + 1].T), (7, 4, 3)[: axis + 1])
+    whole = set()
+    for seed in range(4):
+        parts = data.split({"train": 0.6, "val": 0.4}, by=axis, seed=seed)
+        of_part = {name: set(group[np.isin(data.selected_rows, part.selected_rows)]) for name, part in parts.items()}
+        assert not of_part["train"] & of_part["val"]
+        assert sum(map(len, parts.values())) == len(data)
+        whole.add(tuple(sorted(of_part["val"])))
+        again = pickle.loads(pickle.dumps(parts["val"]))
+        assert again.selected_rows.tolist() == parts["val"].selected_rows.tolist()
+    assert len(whole) > 1  # another seed, another split
+
+
+def test_a_split_keeps_equal_values_together(tmp_path: Path) -> None:
+    """Wherever they lie: in other files, and not side by side; numbers and text."""
+    rng, people = np.random.default_rng(3), 40
+    for number in range(3):
+        with h5py.File(tmp_path / f"f{number}.h5", "w") as file:
+            who = rng.integers(0, people, 500)
+            file["x"] = rng.normal(size=500)
+            file["patient"] = who.astype(np.int32)
+            file["name"] = np.array([f"p{w}" for w in who], "S4")
+    data = hr.open(tmp_path / "f*.h5")
+    patients = data[:]["patient"]
+    for by in ("patient", "name"):
+        parts = data.split({"a": 0.5, "b": 0.3, "c": 0.1}, by=by, seed=1)
+        seen = [set(patients[part.selected_rows].tolist()) for part in parts.values()]
+        assert not seen[0] & seen[1] and not seen[0] & seen[2] and not seen[1] & seen[2]
+        assert [round(len(part) / len(data), 1) for part in parts.values()] == [0.5, 0.3, 0.1]
+    with pytest.raises(hr.FieldMissingError, match="'row', 'file', 'run', the number of an axis"):
+        data.split({"a": 0.5}, by="nothing")
+    with h5py.File(tmp_path / "runs.h5", "w") as file:
+        file["x"], file["run"] = np.arange(40.0), np.arange(40) % 4
+    with pytest.raises(hr.InvalidArgumentError, match="a way to split, and there is a field 'run'"):
+        hr.open(tmp_path / "runs.h5").split({"a": 0.5, "b": 0.5}, by="run")
+    runs = hr.open(tmp_path / "runs.h5", {"x": "x", "run_number": "run"})
+    parts = runs.split({"a": 0.5, "b": 0.5}, by="run_number")
+    assert not set(parts["a"][:]["run_number"].tolist()) & set(parts["b"][:]["run_number"].tolist())
+    for words, error in (
+        ({"by": 1}, hr.InvalidArgumentError),
+        ({"by": "patient", "stratify": "patient"}, hr.InvalidArgumentError),
+        ({"by": -1}, hr.InvalidArgumentError),
+    ):
+        with pytest.raises(error):
+            data.split({"a": 0.5, "b": 0.5}, **words)
+    with pytest.raises(hr.InvalidArgumentError, match="overlap"):
+        hr.open(tmp_path / "f*.h5", ["x"]).windows(8, stride=4).split({"a": 0.5}, by="x")
+
+
+def test_a_split_in_a_run_file_keeps_recordings_whole(mel: str, tmp_path: Path) -> None:
+    (tmp_path / "run.yaml").write_text(
+        f"data: {{files: '{mel}', fields: [mel], sample_axes: 3, "
+        "split: {parts: {train: 0.6, val: 0.4}, take: val, by: 0, seed: 2}}\nloader: {batch_size: 5}\n"
+    )
+    want = opened(mel).split({"train": 0.6, "val": 0.4}, by=0, seed=2)["val"]
+    with hr.load_run(tmp_path / "run.yaml") as loader:
+        assert loader.dataset.selected_rows.tolist() == want.selected_rows.tolist()

@@ -198,7 +198,6 @@ def test_a_split_by_files_of_very_unequal_length(tmp_path) -> None:
         ({"a": "much"}, {}, "must be a number"),
         ([0.5, 0.5], {}, "dict"),
         ({"a": 1e-6}, {}, "empty"),
-        ({"a": 0.5}, {"by": "event"}, "'row', 'file'"),
         ({"a": 0.5}, {"seed": -1}, "seed"),
         ({"a": 0.5}, {"stratify": "x"}, "label"),
     ],

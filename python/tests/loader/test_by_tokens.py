@@ -274,7 +274,6 @@ def test_memory_is_planned_by_the_budget(hits: str) -> None:
         ({"batch": 32768}, r"a budget such as ByTokens\(32768\), .*, not 32768"),
         ({"batch": hr.ByTokens(2**31)}, "tokens must be a whole number from 1 to 2147483647"),
         ({"batch": hr.ByTokens(9, lanes=2**16 + 1)}, "lanes must be a whole number from 1 to 65536"),
-        ({"cache": "ram"}, "cache='ram' for spans is not there yet"),
     ],
 )
 def test_contradictions(hits: str, words: dict[str, Any], text: str) -> None:

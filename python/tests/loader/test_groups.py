@@ -236,3 +236,83 @@ def test_no_batch_has_more_groups_than_it_may(recordings) -> None:
         hr.Loader(hr.open(recordings), max_groups=4)
     other = hr.Loader(hr.open(recordings), group_by="event", max_groups=7)  # limits are no part of the order
     other.load_state_dict(state)
+
+
+@pytest.fixture(scope="module")
+def spans(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Three files of events: their hits, a number for each event, and where each begins."""
+    folder, rng = tmp_path_factory.mktemp("spans"), np.random.default_rng(2)
+    for number in range(3):
+        lengths = rng.integers(0, 30, 40 + 7 * number)
+        with h5py.File(folder / f"e{number}.h5", "w") as file:
+            rows = int(lengths.sum())
+            file.create_dataset(
+                "t", data=np.arange(rows, dtype="f4") + 10_000 * number, chunks=(64,), compression="gzip"
+            )
+            file["at"] = np.concatenate([[0], np.cumsum(lengths)])
+            file["run"] = np.arange(len(lengths)) // 9 + 100 * number
+            file["number"] = np.arange(len(lengths)) + STEP * number
+    return str(folder / "e*.h5")
+
+
+STEP = 100_000  # between the numbers of two files
+
+
+def samples_of(kind: str, spans: str, tmp_path: Path) -> tuple[hr.Dataset, str]:
+    """Samples that are not rows, and a field whose first element numbers the sample, from file * STEP on."""
+    if kind == "events":
+        return hr.open(spans, ["t"], sample_by=hr.Spans(offsets="at"), targets=["run", "number"]), "number"
+    if kind == "windows":
+        for number in range(3):
+            np.save(tmp_path / f"w{number}.npy", np.arange(500 + 90 * number) + STEP * number)
+        data = hr.open(tmp_path / "w*.npy").windows(32, stride=16)
+        return data, next(iter(data.fields))
+    for number in range(3):
+        shape = (16, 16, 8 + 8 * number)
+        np.save(tmp_path / f"v{number}.npy", np.arange(np.prod(shape), dtype="i8").reshape(shape) + STEP * number)
+    return hr.open_volume(tmp_path / "v*.npy", {"raw": ""}).patches((8, 8, 8), stride=(8, 8, 8)), "raw"
+
+
+def first_elements(column: np.ndarray) -> list[int]:
+    return column.reshape(len(column), -1)[:, 0].tolist()
+
+
+@pytest.mark.parametrize("options", [{}, {"shuffle": True, "seed": 3}, {"cache": "none"}], ids=str)
+@pytest.mark.parametrize("kind", ["events", "windows", "patches"])
+def test_groups_of_samples_that_are_no_rows(kind: str, spans: str, tmp_path: Path, options: dict[str, Any]) -> None:
+    data, field = samples_of(kind, spans, tmp_path)
+    plain = list(hr.Loader(data, 1))
+    of_number = {first_elements(batch[field])[0]: batch for batch in plain}
+    loader = hr.Loader(data, group_by="file", max_items=9, max_groups=1, **options)
+    assert loader.num_groups == 3
+    for _ in range(2):
+        batches = list(loader)
+        numbers = [number for batch in batches for number in first_elements(batch[field])]
+        assert sorted(numbers) == sorted(of_number)
+        for batch in batches:
+            of_batch = first_elements(batch[field])
+            assert batch["_group"].tolist() == [number // STEP for number in of_batch]
+            assert len(set(batch["_group"].tolist())) == 1 and len(of_batch) <= 9
+            for name in data.fields:
+                want = np.concatenate([np.asarray(of_number[number][name]) for number in of_batch])
+                np.testing.assert_array_equal(batch[name], want)
+
+
+def test_groups_of_events_by_a_target(spans: str, tmp_path: Path) -> None:
+    data, _ = samples_of("events", spans, tmp_path)
+    plain = list(hr.Loader(data, 64))
+    runs = np.concatenate([batch["run"] for batch in plain])
+    loader = hr.Loader(data, group_by="run", max_items=64, shuffle=True, seed=1)
+    assert loader.num_groups == len(set(runs.tolist())) == 17
+    batches = list(loader)
+    numbers = np.concatenate([batch["number"] for batch in batches])
+    assert sorted(numbers.tolist()) == sorted(np.concatenate([batch["number"] for batch in plain]).tolist())
+    found = {(group, run) for b in batches for group, run in zip(b["_group"].tolist(), b["run"].tolist(), strict=True)}
+    assert len(found) == 17
+
+
+def test_groups_need_numbered_samples(tmp_path: Path) -> None:
+    np.save(tmp_path / "v.npy", np.zeros((16, 16, 16), "u1"))
+    drawn = hr.open_volume(tmp_path / "v.npy", {"raw": ""}).patches((4, 4, 4), samples_per_epoch=9)
+    with pytest.raises(hr.InvalidArgumentError, match="patches are drawn anew in each epoch"):
+        hr.Loader(drawn, group_by="file")

@@ -117,6 +117,39 @@ def test_nothing_is_decoded_once_all_is_there(volumes: hr.Volumes, cut: dict[str
         assert decoded_bytes(last) == decoded_bytes(first)
 
 
+@pytest.mark.parametrize("cut", CUTS, ids=str)
+@pytest.mark.parametrize("which", ["volumes", "sparse"])
+def test_all_cells_in_memory(request: pytest.FixtureRequest, which: str, cut: dict[str, Any]) -> None:
+    """They are decoded before the first batch, each once, and never again."""
+    data = request.getfixturevalue(which).patches(PATCH, **cut)
+    want, _ = batches_of(data, cache="none")
+    with hr.Loader(data, 7, shuffle=True, seed=3, threads=3, cache="ram") as loader:
+        assert "decoded before the first batch" in str(loader.explain())
+        loader.preload()
+        first = loader.report()
+        got = [{name: np.array(column) for name, column in batch.items()} for _ in range(2) for batch in loader]
+        last = loader.report()
+    assert_same(got, want)
+    assert first.cache.complete
+    if which == "volumes":  # what is stored as it is, is read from its file
+        assert decoded_bytes(first) == decoded_bytes(last)
+        assert first.chunks_decoded == last.chunks_decoded == first.cache.all_blocks
+
+
+def test_the_budget_of_all_cells_in_memory(volumes: hr.Volumes) -> None:
+    data = volumes.patches(PATCH, samples_per_epoch=60)
+    want, _ = batches_of(data, epochs=1, cache="none")
+    most = batches_of(data, epochs=1, cache="ram")[1].cache.bytes
+    with pytest.raises(hr.OutOfBudgetError, match=r"cache=.ram. needs .* for the decoded data") as caught:
+        hr.Loader(data, 7, memory=most, cache="ram").explain()
+    needed = int(str(caught.value).partition("memory=")[2].partition(" ")[0])
+    got, report = batches_of(data, epochs=1, cache="ram", memory=needed)
+    assert_same(got, want)
+    assert report.memory.peak_bytes <= needed
+    with pytest.raises(hr.OutOfBudgetError):
+        hr.Loader(data, 7, memory=needed - 4096, cache="ram").explain()
+
+
 def test_nothing_is_kept_of_what_is_stored_as_it_is(tmp_path: Path) -> None:
     np.save(tmp_path / "v.npy", np.arange(20**3).reshape(20, 20, 20))
     with h5py.File(tmp_path / "v.h5", "w") as file:

@@ -33,9 +33,12 @@ def events(tmp_path_factory: pytest.TempPathFactory) -> hr.Dataset:
     return hr.open(str(folder / "part_*.h5"), fields=["x", "k"], sample_by=spans, targets=["y"])
 
 
+WORDS: dict[str, Any] = {"shuffle": True, "seed": 3, "threads": 2}
+
+
 def batches_of(data: hr.Dataset, epochs: int = 3, **options: Any) -> tuple[list[dict[str, Any]], hr.Report]:
     """Return copies of all batches, and the report."""
-    with hr.Loader(data, **{"batch_size": 16, "shuffle": True, "seed": 3, "threads": 2, **options}) as loader:
+    with hr.Loader(data, **{"batch_size": 16, **WORDS, **options}) as loader:
         got = [{name: np.array(column) for name, column in batch.items()} for _ in range(epochs) for batch in loader]
         return got, loader.report()
 
@@ -76,8 +79,8 @@ def test_batches_are_those_of_data_that_is_decoded_anew(events: hr.Dataset, way:
     kept, report = batches_of(data, **options)
     assert_same(kept, anew)
     assert without.cache.kind == "nothing"
-    assert report.cache.kind == "blocks"
-    assert report.cache.hits > 0
+    assert report.cache.kind == "all rows"
+    assert report.cache.complete or "rank" in options
 
 
 def test_nothing_is_decoded_once_all_is_there(events: hr.Dataset) -> None:
@@ -86,9 +89,8 @@ def test_nothing_is_decoded_once_all_is_there(events: hr.Dataset) -> None:
         first = loader.report().chunks_decoded
         assert loader.report().cache.complete
         list(loader)
-        second = loader.report().chunks_decoded
-    assert second - first < first / 10  # the table of the targets
-    assert "rows, decoded, in" in str(loader.explain())
+        assert loader.report().chunks_decoded == first  # none of the targets either
+    assert "all rows, decoded" in str(loader.explain())
 
 
 def test_some_are_kept_in_what_the_window_leaves(tmp_path: Path) -> None:
@@ -115,7 +117,7 @@ def test_selected_events(events: hr.Dataset) -> None:
     want, _ = batches_of(parts["a"], cache="none")
     got, report = batches_of(parts["a"])
     assert_same(got, want)
-    assert report.cache.hits > 0
+    assert report.cache.blocks > 0
 
 
 def test_windows(tmp_path: Path) -> None:
@@ -126,6 +128,86 @@ def test_windows(tmp_path: Path) -> None:
     got, report = batches_of(data)
     assert_same(got, want)
     assert report.cache.complete
+
+
+@pytest.fixture(scope="module")
+def tokens(tmp_path_factory: pytest.TempPathFactory) -> hr.Dataset:
+    """Windows of stored numbers that need no decoding."""
+    path = tmp_path_factory.mktemp("tokens") / "ids.npy"
+    np.save(path, np.arange(50_000, dtype="u2"))
+    return hr.open(path).windows(128, lookahead=1)
+
+
+@pytest.fixture(params=["events", "windows", "tokens", "selected", "transformed"])
+def samples(request: pytest.FixtureRequest, events: hr.Dataset, tokens: hr.Dataset, tmp_path: Path) -> hr.Dataset:
+    if request.param == "windows":
+        with h5py.File(tmp_path / "w.h5", "w") as file:
+            file.create_dataset("t", data=np.arange(50_000, dtype="u2"), chunks=(512,), compression="gzip")
+        return hr.open(tmp_path / "w.h5").windows(128, stride=64)
+    made = {
+        "events": events,
+        "tokens": tokens,
+        "selected": events.select(range(0, 1200, 3)),
+        "transformed": scaled(events),
+    }
+    return made[request.param]
+
+
+def test_all_rows_in_memory(samples: hr.Dataset) -> None:
+    """They are decoded before the first batch, whatever its samples are, and never again."""
+    want, _ = batches_of(samples, cache="none")
+    with hr.Loader(samples, 16, shuffle=True, seed=3, threads=2, cache="ram") as loader:
+        assert "cache='ram'" in str(loader.explain())
+        got = []
+        for _ in range(3):
+            for batch in loader:
+                if not got:
+                    loader.preload()
+                    first = loader.report().chunks_decoded
+                got.append({name: np.array(column) for name, column in batch.items()})
+        report = loader.report()
+    assert_same(got, want)
+    assert (report.cache.kind, report.cache.complete, report.chunks_decoded) == ("all rows", True, first)
+
+
+def smallest_budget(error: hr.OutOfBudgetError) -> int:
+    return int(str(error).partition("memory=")[2].partition(" ")[0])
+
+
+def test_the_budget_of_all_rows_in_memory(samples: hr.Dataset) -> None:
+    with pytest.raises(hr.OutOfBudgetError) as without:
+        hr.Loader(samples, 16, **WORDS, memory="4KiB", cache="none").explain()
+    enough = smallest_budget(without.value)
+    with pytest.raises(hr.OutOfBudgetError, match=r"cache=.ram. needs .* for the decoded data") as caught:
+        hr.Loader(samples, 16, **WORDS, memory=enough, cache="ram").explain()
+    needed = smallest_budget(caught.value)
+    got, report = batches_of(samples, epochs=1, cache="ram", memory=needed)
+    assert report.memory.peak_bytes <= needed
+    with pytest.raises(hr.OutOfBudgetError):
+        hr.Loader(samples, 16, **WORDS, memory=needed - 4096, cache="ram").explain()
+    assert_same(got, batches_of(samples, epochs=1, cache="none")[0])
+
+
+def test_all_rows_in_a_directory(samples: hr.Dataset, tmp_path: Path) -> None:
+    """The next run decodes nothing."""
+    want, _ = batches_of(samples, cache="none")
+    got, report = batches_of(samples, cache=tmp_path / "kept")
+    assert_same(got, want)
+    assert report.cache.kind == "directory"
+    with hr.Loader(samples, 16, cache=tmp_path / "kept") as loader:
+        loader.preload()
+    again, report = batches_of(samples, cache=tmp_path / "kept")
+    assert_same(again, want)
+    assert (report.cache.complete, report.chunks_decoded) == (True, 0)
+
+
+def test_all_rows_of_a_host(samples: hr.Dataset) -> None:
+    want, _ = batches_of(samples, cache="none")
+    with hr.Loader(samples, 16, cache="ram", share="host") as first:
+        first.preload()
+        got, report = batches_of(samples, share="host")
+    assert_same(got, want)
+    assert (report.cache.kind, report.chunks_decoded) == ("shared rows", 0)
 
 
 def test_a_damaged_unit_is_an_error_each_time(tmp_path: Path) -> None:

@@ -38,13 +38,13 @@ bool BlockFiller::use_scratch(bool encodes) {
   return true;
 }
 
-bool BlockFiller::begin_in_store(DecodedCache& decoded_cache, const BlockTask& task) {
+bool BlockFiller::begin_in_store(DecodedCache& decoded_cache, RowStore& store, const BlockTask& task) {
   const std::uint64_t start = now_ns();
   const StageSpan span(clock_, Stage::kCache);  // fresh memory
   decoded_cache_ = &decoded_cache;
   task_ = task;
   where_ = kStore;
-  RowStore& store = *decoded_cache.rows;
+  store_ = &store;
   in_place_ = store.writable(0, task.block) != nullptr;
   fields_.assign(form_.num_fields(), nullptr);
   if (in_place_)
@@ -100,7 +100,7 @@ void BlockFiller::fill(std::span<const std::size_t> fields, std::span<const RowG
 }
 
 void BlockFiller::abandon() {
-  if (where_ == kStore) decoded_cache_->rows->abandon(task_.block);
+  if (where_ == kStore) store_->abandon(task_.block);
   if (where_ == kCache) decoded_cache_->blocks->abandon(static_cast<std::uint32_t>(task_.block));
   where_ = kNowhere;
 }
@@ -121,7 +121,7 @@ void BlockFiller::put_block() {
     where_ = kNowhere;
     return;
   }
-  RowStore& store = *decoded_cache_->rows;
+  RowStore& store = *store_;
   if (!in_place_) {
     const std::vector<const std::byte*> rows(fields_.begin(), fields_.end());
     if (const Status written = store.put(task_.block, rows); !written.ok()) {

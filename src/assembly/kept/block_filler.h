@@ -38,7 +38,7 @@ class BlockFiller {
 
   /// Let the caller fill the block of `task`: fill, then finish() or abandon(). \return False, and the block is
   /// abandoned, where there is no memory for it.
-  bool begin_in_store(DecodedCache& decoded_cache, const BlockTask& task);
+  bool begin_in_store(DecodedCache& decoded_cache, RowStore& store, const BlockTask& task);
   bool begin_in_cache(DecodedCache& decoded_cache, const BlockTask& task);
   [[nodiscard]] bool active() const { return where_ != kNowhere; }
 
@@ -75,6 +75,7 @@ class BlockFiller {
   const BlockLayout& layout_;
   StageClock& clock_;
   DecodedCache* decoded_cache_ = nullptr;
+  RowStore* store_ = nullptr;  // kStore: this one
   BlockTask task_;
   Where where_ = kNowhere;
   bool in_place_ = false;           // the store's own memory, not scratch

@@ -22,8 +22,8 @@ std::string DecodedCache::reason_of(std::string text) {
 DecodedCache::Last DecodedCache::last() const {
   const std::lock_guard lock(mutex_);
   Last last = last_;
-  if (rows) last = {{}, rows->ready_blocks(), true, false, rows->complete()};
-  if (blocks) last = {blocks->usage(), 0, false, true, false};
+  if (rows) last = {{}, rows->ready_units(), rows->num_units(), true, false, rows->complete()};
+  if (blocks) last = {blocks->usage(), 0, 0, false, true, false};
   return last;
 }
 
@@ -33,7 +33,7 @@ void DecodedCache::settle_charge() {
 
 void DecodedCache::release_memory() {
   const Last now = last();
-  std::shared_ptr<RowStore> old_rows;  // these end without the lock
+  std::shared_ptr<RowStores> old_rows;  // these end without the lock
   std::shared_ptr<BlockCache> old_blocks;
   MemoryReservation memory;
   const std::lock_guard lock(mutex_);

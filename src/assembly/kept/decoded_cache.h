@@ -1,4 +1,4 @@
-// DecodedCache: where decoded blocks stay after they were scattered: nowhere, all of them in a RowStore, or as many as
+// DecodedCache: where decoded blocks stay after they were scattered: nowhere, all of them in RowStores, or as many as
 // fit in a BlockCache.
 #pragma once
 
@@ -16,7 +16,7 @@
 #include "base/memory/memory_budget.h"
 #include "base/notices.h"
 #include "cache/blocks/block_cache.h"
-#include "cache/row_store.h"
+#include "cache/row_stores.h"
 
 namespace headrace {
 
@@ -27,7 +27,7 @@ class DecodedCache {
   /// \param keep_share  As KeepPolicy has it.
   explicit DecodedCache(double keep_share = KeepPolicy::kShare) : policy(keep_share) {}
 
-  std::shared_ptr<RowStore> rows;
+  std::shared_ptr<RowStores> rows;
   std::shared_ptr<BlockCache> blocks;
   std::shared_ptr<Notices> notices = std::make_shared<Notices>();
   MemoryReservation reservation;  ///< Bytes reserved for `rows`, where it is memory.
@@ -58,12 +58,12 @@ class DecodedCache {
   /// How things stand, or stood when the memory was released.
   struct Last {
     BlockCache::Usage usage;
-    std::uint64_t ready_blocks = 0;
+    std::uint64_t ready_units = 0, all_units = 0;  ///< What `rows` has.
     bool of_rows = false, of_blocks = false, complete = false;
   };
   [[nodiscard]] Last last() const;
 
-  /// Call this when the last block of `rows` was filled, by a thread of this process.
+  /// Call this when the last block of one of `rows` was filled, by a thread of this process.
   void set_complete_callback(std::function<void()> callback);
   void notify_complete();
 

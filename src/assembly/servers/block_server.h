@@ -40,9 +40,11 @@ class BlockServer {
   /// first_column  Number of the source's first column among those of `program`.
   BlockServer(const Source& source, const BlockLayout& layout, const ResidentArrays& resident, SideChunks& side_chunks,
               DecodeCounters& counters, std::shared_ptr<const Program> program = {}, std::size_t first_column = 0);
-  /// Let serve() look there first from now on, and keep there what it decoded. It must outlive this.
-  void set_decoded_cache(DecodedCache* decoded_cache) {
+  /// Let serve() look there first from now on, and keep there what it decoded. It must outlive this. \param group
+  /// Which of its stores has the source's rows.
+  void set_decoded_cache(DecodedCache* decoded_cache, std::size_t group = 0) {
     decoded_cache_ = decoded_cache->keeps() ? decoded_cache : nullptr;
+    store_ = decoded_cache->rows ? &(*decoded_cache->rows)[group] : nullptr;
   }
 
   /// Allocate scratch. Errors: kOutOfBudget.
@@ -98,6 +100,7 @@ class BlockServer {
   SideChunks& side_chunks_;
   DecodeCounters& counters_;
   DecodedCache* decoded_cache_ = nullptr;
+  RowStore* store_ = nullptr;  // of all rows; null: none
   const BlockForm form_;
   const Sink sink_;
   PiecePlanner planner_;

@@ -25,7 +25,7 @@ void will_need(const RowStore& store, std::uint64_t block, const Wanted& wanted)
 
 /// \return True if nothing is left to do. Else filler_ says whether the block is to be kept.
 bool BlockServer::serve_kept(const BlockTask& task, const Wanted& wanted) {
-  return decoded_cache_->rows ? serve_from_store(task, wanted) : serve_from_cache(task, wanted);
+  return store_ ? serve_from_store(task, wanted) : serve_from_cache(task, wanted);
 }
 
 /// What the block cost, and what keeping it did, is what later ones are decided by.
@@ -39,7 +39,7 @@ void BlockServer::tell_policy(const BlockTask& task, std::uint64_t start_ns, boo
 }
 
 bool BlockServer::serve_from_store(const BlockTask& task, const Wanted& wanted) {
-  RowStore& store = *decoded_cache_->rows;
+  RowStore& store = *store_;
   RowStore::Lookup found = store.look_up(task.block);
   if (found == RowStore::Lookup::kBusy) {
     store.wait(task.block, kLongestWait);
@@ -60,7 +60,7 @@ bool BlockServer::serve_from_store(const BlockTask& task, const Wanted& wanted) 
   }
   if (found != RowStore::Lookup::kFill) return false;
   if (decoded_cache_->fills() && decoded_cache_->policy.allows(task.moment))
-    filler_.begin_in_store(*decoded_cache_, task);
+    filler_.begin_in_store(*decoded_cache_, store, task);
   else
     store.abandon(task.block);
   return false;
@@ -68,7 +68,7 @@ bool BlockServer::serve_from_store(const BlockTask& task, const Wanted& wanted) 
 
 std::span<const RowFailure> BlockServer::gather(std::uint64_t first_row, const Wanted& wanted) {
   failures_.clear();
-  const RowStore& store = *decoded_cache_->rows;
+  const RowStore& store = *store_;
   StageSpan span(counters_.clock, Stage::kScatter);
   for (std::size_t f = 0; f < form_.num_fields(); ++f) {
     const RowsAt rows{store.field(f), form_.row_bytes(f), 0, store.layout().rows()};

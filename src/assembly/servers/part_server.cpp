@@ -12,8 +12,13 @@ constexpr std::size_t kSlotsAhead = 16, kPartsAhead = 8;  // batches of a claim 
 PartServer::PartServer(const MappedSource& mapped, DecodeCounters& counters) : mapped_(mapped) {
   if (mapped.boxes) cells_.emplace(*mapped.boxes, mapped.groups, counters);
   std::size_t first_column = 0;
+  std::uint32_t first_unit = 0;
   for (const SourceGroup& group : mapped.groups) {
+    const auto number = static_cast<std::uint32_t>(servers_.size());
     GroupServer& server = servers_.emplace_back();
+    server.group = number;
+    server.first_unit = first_unit;
+    server.end_unit = first_unit += mapped.map->groups()[number].num_units;
     // Transforms say where each column goes; rows ask them themselves.
     if (!mapped.program) server.first_array = first_column;
     if (mapped.boxes && mapped.program) server.first_array = mapped.program->target(first_column).array;
@@ -25,11 +30,13 @@ PartServer::PartServer(const MappedSource& mapped, DecodeCounters& counters) : m
 }
 
 void PartServer::set_decoded_cache(DecodedCache* decoded_cache) {
-  store_ = decoded_cache->rows.get();
-  if (cells_)
-    cells_->set_decoded_cache(decoded_cache);
-  else
-    servers_[0].rows->set_decoded_cache(decoded_cache);
+  if (cells_) return cells_->set_decoded_cache(decoded_cache);
+  decoded_cache_ = decoded_cache;
+  const RowStores* const stores = decoded_cache->rows.get();
+  for (std::size_t g = 0; g < (stores ? stores->size() : 1); ++g) {
+    servers_[g].store = stores ? &(*stores)[g] : nullptr;
+    servers_[g].rows->set_decoded_cache(decoded_cache, g);
+  }
 }
 
 Status PartServer::prepare() {
@@ -71,9 +78,7 @@ std::span<const RowFailure> PartServer::serve(const Claim& claim, std::span<RowD
 
 std::uint64_t PartServer::number_of(const WindowSlot& slot, std::uint32_t position) const {
   const SampleRef sample = slot.content.samples[position];
-  const BlockTable& blocks = *mapped_.map->shuffle_blocks();
-  return blocks.stored_rows(sample.block).first +
-         (blocks.is_chosen() ? blocks.stored_row(sample.block, sample.row) : sample.row);
+  return mapped_.map->shuffle_blocks()->stored_number(sample.block, sample.row);
 }
 
 /// Parts become moves by ascending row, which the pieces of the unit find by order.

@@ -19,23 +19,52 @@ std::span<const RowFailure> PartServer::gather(const Claim& claim, RowDigest& di
   failures_.clear();
   const WindowSlot& slot = *claim.runs[0].slot;
   const StepContent& c = slot.content;
-  const std::vector<std::uint64_t>& block_starts = store_->layout().block_starts;
+  for (const GroupServer& of : servers_) {
+    find_parts(of, slot);
+    find_stretches(c.parts);
+    asked.ask(claim.epoch, stretches_,
+              [&](std::uint32_t unit) { return of.rows->needed_bytes(task_of(of, unit, true)); });
+    const RowRun run{slot.memory->fields.data() + of.first_array, 0, static_cast<std::uint32_t>(c.parts.size()),
+                     first_place_of(c.step), &digest};
+    if (!of.store->all_checked()) check_stretches(of);
+    if (!of.store->complete()) decode_missing(of, slot, run, cancelled);
+    for (const Stretch& s : stretches_)
+      if (s.first) of.rows->count_kept(task_of(of, s.unit, true));
+    put_gathered(of, slot, run);
+  }
+  return failures_;
+}
+
+std::span<const RowFailure> PartServer::keep(std::uint32_t unit, const std::atomic<bool>& cancelled) {
+  const SampleMap::GroupUnit at = mapped_.map->group_of(unit);
+  const GroupServer& of = servers_[at.group];
+  if (cells_) {
+    failures_.clear();
+    Claim claim;
+    claim.unit = unit;
+    claim.ahead = true;
+    cells_->serve(claim, at, of.first_array, {}, failures_, cancelled);
+    return failures_;
+  }
+  BlockTask task = task_of(of, unit, true);
+  task.moment.ahead = true;
+  return of.rows->serve(task, {}, cancelled);
+}
+
+/// List the batch's parts of a group by row.
+void PartServer::find_parts(const GroupServer& of, const WindowSlot& slot) {
+  const StepContent& c = slot.content;
+  const std::vector<std::uint64_t>& block_starts = of.store->layout().block_starts;
   gathered_.clear();
   std::uint32_t part = 0;
   for (std::uint32_t position = 0; position < slot.rows; ++position)
-    for (; part < c.part_ends[position]; ++part)
-      gathered_.push_back({block_starts[c.parts[part].unit] + c.parts[part].row,
-                           c.starts[0][position] + c.parts[part].place, part, position});
+    for (; part < c.part_ends[position]; ++part) {
+      const Part& p = c.parts[part];
+      if (p.unit < of.first_unit || p.unit >= of.end_unit) continue;
+      gathered_.push_back(
+          {block_starts[p.unit - of.first_unit] + p.row, c.starts[of.group][position] + p.place, part, position});
+    }
   std::ranges::sort(gathered_, {}, &GatheredPart::row);
-  find_stretches(c.parts);
-  BlockServer& rows = *servers_[0].rows;
-  asked.ask(claim.epoch, stretches_, [&](std::uint32_t unit) { return rows.needed_bytes(task_of(unit, true)); });
-  const RowRun run{slot.memory->fields.data() + servers_[0].first_array, 0, part, first_place_of(c.step), &digest};
-  if (!store_->complete()) decode_missing(slot, run, cancelled);
-  for (const Stretch& s : stretches_)
-    if (s.first) rows.count_kept(task_of(s.unit, true));
-  put_gathered(claim, run);
-  return failures_;
 }
 
 /// Find what of the batch lies in each block.
@@ -48,11 +77,22 @@ void PartServer::find_stretches(const std::vector<Part>& parts) {
   }
 }
 
+/// Compare blocks of files that another run wrote with their checksums: a damaged one is not in the store any more.
+void PartServer::check_stretches(const GroupServer& of) {
+  for (const Stretch& s : stretches_) {
+    const std::uint32_t block = s.unit - of.first_unit;
+    if (!of.store->ready(block)) continue;
+    if (const Status sound = of.store->check(block); !sound.ok())
+      decoded_cache_->notice(DecodedCache::text_of(sound.error(), "The rows are read from their own file instead."));
+  }
+}
+
 /// Decode the blocks that are not in the store, and serve this batch's parts of them, which are no longer in
 /// `stretches_` and `gathered_` then.
-void PartServer::decode_missing(const WindowSlot& slot, RowRun run, const std::atomic<bool>& cancelled) {
+void PartServer::decode_missing(const GroupServer& of, const WindowSlot& slot, RowRun run,
+                                const std::atomic<bool>& cancelled) {
   const auto missing = std::stable_partition(stretches_.begin(), stretches_.end(),
-                                             [&](const Stretch& s) { return store_->ready(s.unit); });
+                                             [&](const Stretch& s) { return of.store->ready(s.unit - of.first_unit); });
   // Batches that are gathered at the same time want nearly the same blocks: each begins elsewhere.
   const double turn = kGolden * static_cast<double>(slot.sequence);
   std::rotate(missing,
@@ -61,30 +101,32 @@ void PartServer::decode_missing(const WindowSlot& slot, RowRun run, const std::a
               stretches_.end());
   busy_.clear();
   for (auto s = missing; s != stretches_.end(); ++s)
-    if (is_free(s->unit))
-      serve_stretch(slot, *s, run, cancelled);
+    if (is_free(of, s->unit))
+      serve_stretch(of, slot, *s, run, cancelled);
     else
       busy_.push_back(*s);
   stretches_.erase(missing, stretches_.end());
   for (const Stretch& s : busy_) {
-    decode_behind(s.unit, cancelled);
-    if (store_->ready(s.unit))
+    decode_behind(of, s.unit, cancelled);
+    if (of.store->ready(s.unit - of.first_unit))
       stretches_.push_back(s);
     else
-      serve_stretch(slot, s, run, cancelled);
+      serve_stretch(of, slot, s, run, cancelled);
   }
   std::erase_if(gathered_, [](const GatheredPart& g) { return g.position == kServed; });
 }
 
-BlockTask PartServer::task_of(std::uint32_t unit, bool first) const {
-  const BlockTable::FileRows place = mapped_.groups[0].layout.table->place(unit);
-  return {unit, place.file, place.rows, first, 0, {}};
+BlockTask PartServer::task_of(const GroupServer& of, std::uint32_t unit, bool first) const {
+  const std::uint32_t block = unit - of.first_unit;
+  const BlockTable::FileRows place = mapped_.groups[of.group].layout.table->place(block);
+  return {block, place.file, place.rows, first, 0, {}};
 }
 
 /// True if a block is neither in the store nor on its way there.
-bool PartServer::is_free(std::uint32_t unit) {
-  if (store_->ready(unit) || store_->look_up(unit) != RowStore::Lookup::kFill) return false;
-  store_->abandon(unit);  // serve() asks for it again
+bool PartServer::is_free(const GroupServer& of, std::uint32_t unit) {
+  const std::uint32_t block = unit - of.first_unit;
+  if (of.store->ready(block) || of.store->look_up(block) != RowStore::Lookup::kFill) return false;
+  of.store->abandon(block);  // serve() asks for it again
   return true;
 }
 
@@ -97,21 +139,21 @@ bool PartServer::has_samples(std::uint32_t unit) {
 
 /// While another thread decodes a block that is waited for, decode some of those behind it: an order that goes through
 /// the files wants them next.
-void PartServer::decode_behind(std::uint32_t unit, const std::atomic<bool>& cancelled) {
-  const auto last = std::min<std::uint64_t>(unit + kDecodedBehind, store_->layout().num_blocks() - 1);
-  for (std::uint32_t next = unit + 1; next <= last && !store_->ready(unit) && !cancelled; ++next) {
-    if (!is_free(next) || !has_samples(next)) continue;
-    BlockTask task = task_of(next, false);
+void PartServer::decode_behind(const GroupServer& of, std::uint32_t unit, const std::atomic<bool>& cancelled) {
+  const std::uint32_t last = std::min(unit + kDecodedBehind, of.end_unit - 1);
+  for (std::uint32_t next = unit + 1; next <= last && !of.store->ready(unit - of.first_unit) && !cancelled; ++next) {
+    if (!is_free(of, next) || !has_samples(next)) continue;
+    BlockTask task = task_of(of, next, false);
     task.moment.ahead = true;
-    (void)servers_[0].rows->serve(task, {}, cancelled);  // what fails is told by the batch that needs it
+    (void)of.rows->serve(task, {}, cancelled);  // what fails is told by the batch that needs it
   }
 }
 
 /// Decode a block into the store, and serve the parts that the batch has in it.
-void PartServer::serve_stretch(const WindowSlot& slot, const Stretch& stretch, RowRun run,
+void PartServer::serve_stretch(const GroupServer& of, const WindowSlot& slot, const Stretch& stretch, RowRun run,
                                const std::atomic<bool>& cancelled) {
   const std::vector<Part>& parts = slot.content.parts;
-  const std::uint64_t block_row = store_->layout().block_starts[stretch.unit];
+  const std::uint64_t block_row = of.store->layout().block_starts[stretch.unit - of.first_unit];
   moves_.clear();
   std::uint32_t longest = 1;
   for (std::size_t g = stretch.begin; g < stretch.end; ++g) {
@@ -119,8 +161,8 @@ void PartServer::serve_stretch(const WindowSlot& slot, const Stretch& stretch, R
     moves_.push_back({static_cast<std::uint32_t>(gathered_[g].row - block_row), count, gathered_[g].place, 0});
     longest = std::max(longest, count);
   }
-  for (const RowFailure& f : servers_[0].rows->serve(task_of(stretch.unit, stretch.first),
-                                                     {{}, moves_, {&run, 1}, longest, false}, cancelled))
+  for (const RowFailure& f :
+       of.rows->serve(task_of(of, stretch.unit, stretch.first), {{}, moves_, {&run, 1}, longest, false}, cancelled))
     for (std::size_t g = stretch.begin; g < stretch.end; ++g) {
       const Part& part = parts[gathered_[g].part];
       if (part.row < f.rows.end() && part.row + part.count > f.rows.first)
@@ -130,8 +172,7 @@ void PartServer::serve_stretch(const WindowSlot& slot, const Stretch& stretch, R
 }
 
 /// Copy what is left of the batch from the store, in stretches that 32 bits number.
-void PartServer::put_gathered(const Claim& claim, RowRun run) {
-  const WindowSlot& slot = *claim.runs[0].slot;
+void PartServer::put_gathered(const GroupServer& of, const WindowSlot& slot, RowRun run) {
   const std::vector<Part>& parts = slot.content.parts;
   for (std::size_t begin = 0, end; begin < gathered_.size(); begin = end) {
     const std::uint64_t first_row = gathered_[begin].row;
@@ -144,7 +185,7 @@ void PartServer::put_gathered(const Claim& claim, RowRun run) {
       moves_.push_back({static_cast<std::uint32_t>(row), count, gathered_[end].place, 0});
       longest = std::max(longest, count);
     }
-    for (const RowFailure& f : servers_[0].rows->gather(first_row, {{}, moves_, {&run, 1}, longest, false}))
+    for (const RowFailure& f : of.rows->gather(first_row, {{}, moves_, {&run, 1}, longest, false}))
       for (std::size_t g = begin; g < end; ++g) {
         const std::uint64_t row = gathered_[g].row - first_row, count = parts[gathered_[g].part].count;
         if (row < f.rows.end() && row + count > f.rows.first)

@@ -400,7 +400,7 @@ Result<std::optional<RequestWindow::Delivered>> RequestWindow::next() {
                           s.batch, s.epoch));
     return *fatal_;
   }
-  Delivered out{s.epoch, s.batch, s.rows, std::move(s.memory), {}, s.digest.sums};
+  Delivered out{s.epoch, s.batch, s.rows, std::move(s.memory), {}, options_.map ? s.content.sums : s.digest.sums};
   if (options_.keep_samples || options_.map)
     std::swap(out.content, s.content);
   else

@@ -10,6 +10,9 @@ void plan_parts(const SampleMap& map, EpochSeed draws, bool checked, bool padded
   c.parts.clear();
   c.part_ends.clear();
   map.expand(c.samples, draws, c.parts, c.part_ends);
+  c.sums = {};
+  if (!map.draws_samples())
+    for (const SampleRef s : c.samples) c.sums.add(map.shuffle_blocks()->stored_number(s.block, s.row));
   c.starts.resize(groups.size());
   c.lengths.resize(padded ? groups.size() : 0);
   c.sizes.samples = c.samples.size();

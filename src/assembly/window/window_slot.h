@@ -49,6 +49,7 @@ struct StepContent {
   std::uint64_t expected = 0;                ///< What the rows add up to in their places.
   StepSizes sizes;
   // Where there is a map:
+  RowSums sums;  ///< Sums of the samples' numbers among all, chosen or not, where they have numbers.
   std::vector<Part> parts;
   std::vector<std::uint32_t> part_ends;            ///< Parts up to the end of each sample.
   std::vector<std::vector<std::uint64_t>> starts;  ///< For each group: rows before each sample, and all of them.

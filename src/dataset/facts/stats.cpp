@@ -18,6 +18,7 @@
 #include "dataset/files/read_concurrency.h"
 #include "dataset/recipe/refuse.h"
 #include "dataset/samples/field_values.h"
+#include "dataset/samples/rows_of_samples.h"
 
 namespace headrace {
 namespace {
@@ -172,17 +173,17 @@ void check_counts(const std::vector<FeatureMoments>& moments, const std::string&
 
 Stats stats(const Dataset& data, const std::string& field, const StatsOptions& options) {
   if (data.closed()) throw Error(ErrorCode::kClosed, "the data set was closed");
-  const Source& source = impl_of(data)->rows_for("stats");
-  if (source.mixture)
+  const SampleSource& source = impl_of(data)->source;
+  if (source.mixture())
     throw Error(ErrorCode::kUnsupported, "stats of a mixture, whose rows are drawn by weight")
         .with_hint("Ask its parts.");
-  if (source.program)
+  if (source.program())
     throw Error(ErrorCode::kUnsupported, "stats of a data set whose fields are transformed")
         .with_field(field)
         .with_hint("Ask the data set before map(): statistics are of what the files hold.");
-  if (source.finisher)
+  if (source.finisher())
     throw Error(ErrorCode::kUnsupported, "stats of samples that are finished as batches").with_field(field);
-  const Dataset column = data.choose(std::vector<std::string>{field});
+  const Dataset column = rows_of_samples(data, field).choose(std::vector<std::string>{field});
   Dataset::Impl& impl = *impl_of(column);
   const StoredColumn& stored = (*impl.source.rows()->columns)[0];
   if (to_doubles(stored.dtype) == nullptr)

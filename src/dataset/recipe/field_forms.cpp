@@ -291,4 +291,13 @@ Status for_each_named(const Value& value, const At& at, std::string_view expecte
   return {};
 }
 
+Status ValueCodec<std::string, AsSplitBy>::read(const Value& value, const At& at, const Bounds& bounds,
+                                                std::string& to) {
+  const auto* const number = std::get_if<WholeNumber>(&value.is);
+  if (number && *number >= WholeNumber(0)) return to = number->text(), Status();
+  if (!value.text() || value.text()->empty()) return unexpected(value, at, words(bounds));
+  to = *value.text();
+  return {};
+}
+
 }  // namespace headrace

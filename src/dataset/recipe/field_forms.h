@@ -45,6 +45,15 @@ struct ValueCodec<std::shared_ptr<const RowSet>> {
   static void unpack(PackedReader& in, const Bounds& bounds, std::shared_ptr<const RowSet>& to);
 };
 
+/// SplitOptions::by.
+struct AsSplitBy {};
+template <>
+struct ValueCodec<std::string, AsSplitBy> : ValueCodec<std::string> {
+  static constexpr std::string_view python = "str | int";
+  static std::string words(const Bounds&) { return "row, file, run, a field, or the number of an axis"; }
+  static Status read(const Value& value, const At& at, const Bounds& bounds, std::string& to);
+};
+
 /// Ascending numbers as a list or an array; in recipes each is told by the difference to the one before.
 struct Ascending {};
 template <>

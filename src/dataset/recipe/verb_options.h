@@ -74,7 +74,7 @@ struct SplitNode {
   std::string take;                                   ///< The name of this one.
   std::uint64_t seed = 0;
   std::string stratify = {};
-  SplitBy by = SplitBy::kAuto;
+  std::string by = "auto";
   std::shared_ptr<const RowSet> rows = {};  ///< Its rows; null: they are still to be found.
 };
 const Spec& spec_of(const SplitNode*);

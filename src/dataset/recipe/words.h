@@ -31,10 +31,4 @@ constexpr std::span<const Word<MixStop>> words_of(MixStop) {
   return kMixStopWords;
 }
 
-inline constexpr Word<SplitBy> kSplitByWords[] = {
-    {"auto", SplitBy::kAuto}, {"row", SplitBy::kRow}, {"file", SplitBy::kFile}, {"run", SplitBy::kRun}};
-constexpr std::span<const Word<SplitBy>> words_of(SplitBy) {
-  return kSplitByWords;
-}
-
 }  // namespace headrace

@@ -1,10 +1,13 @@
 #include "dataset/samples/column_runs.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <memory>
 #include <vector>
 
 #include "dataset/dataset_contents.h"
+#include "dataset/recipe/refuse.h"
 
 namespace headrace {
 
@@ -15,7 +18,13 @@ Dataset stored_column(const Dataset& data, const std::string& field) {
                          std::ranges::find(*mapped->groups[1].source->fields, field, &Field::name) !=
                              mapped->groups[1].source->fields->end();
   if (is_beside) return data.choose(names);  // a table with a row for each sample, which is not transformed
-  (void)impl_of(data)->rows_for("a label or the statistics");  // throws where samples are mapped
+  if (mapped) {
+    (void)data.choose(names);  // throws where there is none
+    throw refuse(
+        fmt::format("a label is one number for each sample, and {} have several rows of {}", mapped->what, field),
+        "Name a field that has one: a target (targets=), for example.")
+        .with_field(field);
+  }
   const std::shared_ptr<const Source>& source = impl_of(data)->source.shared_rows();
   const std::shared_ptr<const Source> stored = as_stored(source);
   return (stored == source ? data : Dataset(Dataset::Impl::make(stored))).choose(names);

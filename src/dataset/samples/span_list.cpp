@@ -75,4 +75,34 @@ SpanList divide_offsets(const Dataset& data, const std::vector<std::uint64_t>& o
   return lister.take();
 }
 
+SpanList join_spans(std::span<const SpanList* const> lists) {
+  SpanList all;
+  std::vector<std::uint64_t> starts;
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> named;  // runs of runs
+  std::uint64_t rows = 0;
+  for (const SpanList* const list : lists) {
+    const std::uint64_t runs = starts.size();
+    for (const std::uint64_t start : std::span(*list->starts).first(list->starts->size() - 1))
+      starts.push_back(rows + start);
+    rows += list->starts->back();
+    for (const std::uint64_t end : list->file_ends) all.file_ends.push_back(runs + end);
+    for (std::uint64_t i = 0; list->named && i < list->named->size(); ++i) {
+      const std::uint64_t run = runs + (*list->named)[i];
+      if (!named.empty() && named.back().second == run)
+        ++named.back().second;
+      else
+        named.emplace_back(run, run + 1);
+    }
+    if (!list->named) named.emplace_back(runs, starts.size());
+    if (all.notice.empty()) all.notice = list->notice;
+  }
+  const std::uint64_t runs = starts.size();
+  starts.push_back(rows);
+  all.starts = std::make_shared<const std::vector<std::uint64_t>>(std::move(starts));
+  all.is_array_each = lists[0]->is_array_each;
+  for (const SpanList* const list : lists)
+    if (list->named && !all.named) all.named = std::make_shared<const RowSet>(runs, std::span(std::as_const(named)));
+  return all;
+}
+
 }  // namespace headrace

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -36,5 +37,8 @@ SpanList read_offsets(const Dataset& data, const Dataset& offsets, const std::fu
 /// Return the same of rows counted through all files. Errors: kInvalidArgument: they fall, leave the files, or a sample
 /// would have rows of two.
 SpanList divide_offsets(const Dataset& data, const std::vector<std::uint64_t>& offsets);
+
+/// Return the list of several data sets' samples, whose rows follow each other.
+SpanList join_spans(std::span<const SpanList* const> lists);
 
 }  // namespace headrace

@@ -11,6 +11,7 @@
 #include "catalog/samples/span_map.h"
 #include "dataset/dataset_contents.h"
 #include "dataset/recipe/refuse.h"
+#include "dataset/samples/joined_rows.h"
 #include "dataset/samples/mapped_samples.h"
 
 namespace headrace {
@@ -45,7 +46,27 @@ class SpanMaker final : public SampleMaker {
   [[nodiscard]] std::string identity() const override { return identity_; }
   [[nodiscard]] bool follows_files() const override { return true; }
   [[nodiscard]] bool overlaps() const override { return false; }
-  [[nodiscard]] bool joins() const override { return false; }  // the list is of these rows
+  [[nodiscard]] std::string form() const override {
+    std::string text = list_.is_array_each ? "spans, an array each" : "spans";
+    if (shortening_.most_rows > 0)
+      text += fmt::format(", {} {} rows", shortening_.drawn ? "any" : "the first", shortening_.most_rows);
+    if (!targets_.source) return text;
+    return text + (targets_.by_row ? ", with targets of each row" : ", with targets of each sample");
+  }
+  [[nodiscard]] std::shared_ptr<const SampleMaker> joined(std::span<const Part> parts, const Source&) const override {
+    std::vector<const SpanList*> lists;
+    std::vector<NamedRows> beside;
+    for (const Part& part : parts) {
+      const auto& maker = dynamic_cast<const SpanMaker&>(*part.maker);  // of equal form
+      lists.push_back(&maker.list_);
+      beside.push_back({part.name, maker.targets_.source.get()});
+    }
+    Targets targets{nullptr, targets_.by_row};
+    if (targets_.source) targets.source = join_rows(beside);
+    auto all = std::make_shared<const SpanMaker>(join_spans(lists), std::move(targets));
+    if (shortening_.most_rows == 0) return all;
+    return all->shortened(shortening_.most_rows, shortening_.drawn);
+  }
   [[nodiscard]] std::shared_ptr<const SampleMaker> with_side(std::shared_ptr<const Source> side) const override {
     if (!targets_.source) return nullptr;
     return std::make_shared<SpanMaker>(list_, Targets{std::move(side), targets_.by_row}, shortening_, identity_);

@@ -120,13 +120,13 @@ const Spec& spec_of(const SelectNode*) {
 const Spec& spec_of(const SplitNode*) {
   using S = SplitNode;
   static const Spec spec =
-      Spec::of<S>(
-          "split", "One part of a split, at random, the same for the same seed.",
-          {member<&S::parts>("parts", "Name and share of each part.").required(),
-           member<&S::take>("take", "The part that is taken.").required(),
-           member<&S::seed>("seed", "Another seed gives another split."),
-           member<&S::stratify>("stratify", "Field with a class a sample, of which each part gets its share."),
-           member<&S::by>("by", "What is kept together."), member<&S::rows>("rows", "Rows of the part.").recipe_only()})
+      Spec::of<S>("split", "One part of a split, at random, the same for the same seed.",
+                  {member<&S::parts>("parts", "Name and share of each part.").required(),
+                   member<&S::take>("take", "The part that is taken.").required(),
+                   member<&S::seed>("seed", "Another seed gives another split."),
+                   member<&S::stratify>("stratify", "Field with a class a sample, of which each part gets its share."),
+                   member<&S::by, AsSplitBy>("by", "What is kept together."),
+                   member<&S::rows>("rows", "Rows of the part.").recipe_only()})
           .rule(&check_split);
   return spec;
 }

@@ -11,6 +11,7 @@
 #include "base/random/philox.h"
 #include "dataset/dataset_contents.h"
 #include "dataset/facts/label.h"
+#include "dataset/facts/sample_groups.h"
 #include "dataset/recipe/refuse.h"
 #include "dataset/recipe/verb_options.h"
 #include "dataset/samples/mapped_samples.h"
@@ -18,6 +19,9 @@
 
 namespace headrace {
 namespace {
+
+/// What is kept together: SplitOptions::by.
+enum class Whole : std::uint8_t { kRows, kFiles, kRuns, kGroups };
 
 enum KeyUse : std::uint64_t { kRows = 20, kFiles = 21, kRuns = 22 };
 constexpr double kSlack = 1e-9;  // 0.7 + 0.2 + 0.1 is 1
@@ -86,42 +90,55 @@ Parts split_rows(std::uint64_t rows, const Label* label, std::span<const double>
   return parts;
 }
 
-/// The largest files first, equal ones in random order, each to the part that lacks the most rows; the last part, which
-/// is left out, lacks what is missing to 1. The last files go to parts that would be empty.
-Parts split_files(std::span<const FileEntry> files, std::span<const double> shares, std::uint64_t seed) {
+/// Return the part of each group, or of each file: the largest first, equal ones in random order, each to the part that
+/// lacks the most rows; the last part, which is left out, lacks what is missing to 1. The last ones go to parts that
+/// would be empty. \param sizes  Rows of each.
+std::vector<std::size_t> split_groups(std::span<const std::uint64_t> sizes, std::span<const double> shares,
+                                      std::uint64_t seed) {
   std::vector<double> wanted = with_rest(shares);
   if (wanted.back() <= kSlack) wanted.pop_back();
-  std::uint64_t rows = 0;
-  std::vector<std::uint64_t> first;
-  for (const FileEntry& f : files) {
-    first.push_back(rows);
-    rows += f.rows;
-  }
+  const std::uint64_t rows = std::accumulate(sizes.begin(), sizes.end(), std::uint64_t{0});
   for (double& w : wanted) w *= static_cast<double>(rows);
   std::vector<double> lacks = wanted;
-  std::vector<std::vector<std::size_t>> chosen(wanted.size());
-  const KeyedPermutation random(std::max<std::size_t>(files.size(), 1), RandomKey::of({seed, kFiles}));
+  std::vector<std::size_t> part_of(sizes.size(), wanted.size());
+  std::vector<bool> chosen(wanted.size(), false);
+  const KeyedPermutation random(std::max<std::size_t>(sizes.size(), 1), RandomKey::of({seed, kFiles}));
   std::vector<std::size_t> order;
-  for (std::size_t i = 0; i < files.size(); ++i)
-    if (files[random(i)].rows > 0) order.push_back(random(i));
-  std::ranges::stable_sort(order, std::greater<>{}, [&](std::size_t f) { return files[f].rows; });
+  for (std::size_t i = 0; i < sizes.size(); ++i)
+    if (sizes[random(i)] > 0) order.push_back(random(i));
+  std::ranges::stable_sort(order, std::greater<>{}, [&](std::size_t f) { return sizes[f]; });
   for (std::size_t i = 0; i < order.size(); ++i) {
     std::size_t empty = 0, best = 0;
-    for (std::size_t p = 0; p < shares.size(); ++p) empty += chosen[p].empty();
+    for (std::size_t p = 0; p < shares.size(); ++p) empty += !chosen[p];
     const bool only_empty = order.size() - i <= empty;
-    const auto may = [&](std::size_t p) { return !only_empty || (p < shares.size() && chosen[p].empty()); };
+    const auto may = [&](std::size_t p) { return !only_empty || (p < shares.size() && !chosen[p]); };
     while (best + 1 < wanted.size() && !may(best)) ++best;
     for (std::size_t p = best + 1; p < wanted.size(); ++p)
       if (may(p) && lacks[p] > lacks[best]) best = p;
-    lacks[best] -= static_cast<double>(files[order[i]].rows);
-    chosen[best].push_back(order[i]);
+    lacks[best] -= static_cast<double>(sizes[order[i]]);
+    chosen[best] = true;
+    part_of[order[i]] = best;
   }
+  return part_of;
+}
+
+Parts split_files(std::span<const FileEntry> files, std::span<const double> shares, std::uint64_t seed) {
+  std::vector<std::uint64_t> sizes;
+  for (const FileEntry& f : files) sizes.push_back(f.rows);
+  const std::vector<std::size_t> part_of = split_groups(sizes, shares, seed);
   Parts parts(shares.size());
-  for (std::size_t p = 0; p < parts.size(); ++p) {
-    std::sort(chosen[p].begin(), chosen[p].end());
-    for (const std::size_t f : chosen[p])
-      for (std::uint64_t r = 0; r < files[f].rows; ++r) parts[p].push_back(first[f] + r);
-  }
+  std::uint64_t row = 0;
+  for (std::size_t f = 0; f < files.size(); ++f)
+    for (const std::uint64_t end = row + sizes[f]; row < end; ++row)
+      if (part_of[f] < parts.size()) parts[part_of[f]].push_back(row);
+  return parts;
+}
+
+Parts split_sample_groups(const SampleGroups& groups, std::span<const double> shares, std::uint64_t seed) {
+  const std::vector<std::size_t> part_of = split_groups(groups.sizes, shares, seed);
+  Parts parts(shares.size());
+  for (std::uint64_t i = 0; i < groups.of_sample.size(); ++i)
+    if (const std::size_t part = part_of[groups.of_sample[i]]; part < parts.size()) parts[part].push_back(i);
   return parts;
 }
 
@@ -195,20 +212,37 @@ void part_overlapping(const MappedSource& mapped, std::vector<Runs>& parts) {
   }
 }
 
-SplitBy how_to_split(const Dataset& data, const SplitOptions& options) {
+Whole how_to_split(const Dataset& data, const SplitOptions& options) {
   const SampleSource& source = impl_of(data)->source;
   const MappedSource* const mapped = remade(*impl_of(data), "a split");
   refuse_drawn(*impl_of(data), "a split");
   const bool overlaps = mapped && mapped->maker->overlaps();
-  const SplitBy by = options.by != SplitBy::kAuto ? options.by : overlaps ? SplitBy::kRun : SplitBy::kRow;
-  if (!options.stratify.empty() && by != SplitBy::kRow)
-    throw by == SplitBy::kFile
-        ? refuse("files are kept whole, so classes cannot be shared out", "Leave out stratify, or split by row.")
-        : refuse("runs of samples are kept whole, so classes cannot be shared out", "Leave out stratify.");
-  if (by == SplitBy::kRow && overlaps)
-    throw refuse(fmt::format("{} overlap: a split by row would put the same rows into several parts", source.what()),
+  const std::string& said = options.by;
+  const Whole by = said == "auto"   ? (overlaps ? Whole::kRuns : Whole::kRows)
+                   : said == "row"  ? Whole::kRows
+                   : said == "file" ? Whole::kFiles
+                   : said == "run"  ? Whole::kRuns
+                                    : Whole::kGroups;
+  const bool is_field = std::ranges::find(data.fields(), said, &Field::name) != data.fields().end();
+  if (is_field && by == Whole::kRuns && said != "auto")  // whose values the user may have meant
+    throw refuse("by='run' is a way to split, and there is a field 'run'",
+                 "Open the field by another name, or without it: fields={\"run_number\": \"run\"}.")
+        .with_field(said);
+  if (!is_field && by == Whole::kGroups && !axis_of(data, said))
+    throw Error(ErrorCode::kFieldMissing, fmt::format("by='{}' is no field", said))
+        .with_field(said)
+        .with_hint("A split is by 'row', 'file', 'run', the number of an axis, or one of the fields.");
+  if (!options.stratify.empty() && by != Whole::kRows)
+    throw refuse(
+        fmt::format("{} are kept whole, so classes cannot be shared out", by == Whole::kFiles  ? "files"
+                                                                          : by == Whole::kRuns ? "runs of samples"
+                                                                                               : "groups"),
+        by == Whole::kRuns ? "Leave out stratify." : "Leave out stratify, or split by row.");
+  if ((by == Whole::kRows || by == Whole::kGroups) && overlaps)
+    throw refuse(fmt::format("{} overlap: a split by {} would put the same rows into several parts", source.what(),
+                             by == Whole::kRows ? "row" : said),
                  "Split by run, or make them with a stride of their whole length.");
-  if (by == SplitBy::kFile && mapped && !mapped->maker->follows_files())
+  if (by == Whole::kFiles && mapped && !mapped->maker->follows_files())
     throw Error(ErrorCode::kUnsupported,
                 fmt::format("{} go on from file to file, so files cannot be kept apart", source.what()))
         .with_hint("Make them without across_files, or split by run.");
@@ -218,18 +252,21 @@ SplitBy how_to_split(const Dataset& data, const SplitOptions& options) {
 }
 
 /// The samples of each part.
-std::vector<std::shared_ptr<const RowSet>> parts_of(const Dataset& data, SplitBy by, const Label* label,
-                                                    std::span<const double> shares, std::uint64_t seed) {
+std::vector<std::shared_ptr<const RowSet>> parts_of(const Dataset& data, Whole by, const Label* label,
+                                                    std::span<const double> shares, const SplitOptions& options) {
+  const std::uint64_t seed = options.seed;
   std::vector<std::shared_ptr<const RowSet>> sets;
-  if (by == SplitBy::kRun) {
+  if (by == Whole::kRuns) {
     std::vector<Runs> runs = split_circle(data.size(), shares, seed);
     const MappedSource* const mapped = impl_of(data)->source.mapped();
     if (mapped && mapped->maker->overlaps()) part_overlapping(*mapped, runs);
     for (const Runs& part : runs) sets.push_back(std::make_shared<const RowSet>(data.size(), std::span(part)));
     return sets;
   }
-  const Parts parts =
-      by == SplitBy::kFile ? split_files(data.files(), shares, seed) : split_rows(data.size(), label, shares, seed);
+  const Parts parts = by == Whole::kFiles ? split_files(data.files(), shares, seed)
+                      : by == Whole::kGroups
+                          ? split_sample_groups(find_sample_groups(data, options.by, options.go_on), shares, seed)
+                          : split_rows(data.size(), label, shares, seed);
   for (const std::vector<std::uint64_t>& part : parts)
     sets.push_back(std::make_shared<const RowSet>(data.size(), std::span(part)));
   return sets;
@@ -250,23 +287,26 @@ std::vector<Dataset> split(const Dataset& data, std::span<const double> shares, 
   check_shares(shares);
   if (!options.names.empty() && options.names.size() != shares.size())
     throw refuse(fmt::format("{} names for {} parts", options.names.size(), shares.size()), "Name each part, or none.");
-  const SplitBy by = how_to_split(data, options);
+  const Whole by = how_to_split(data, options);
   Label label;
   if (!options.stratify.empty()) {
     label = read_label(data, options.stratify, options.go_on);
     if (label.classes.empty()) throw without_classes(options.stratify, "stratify");
   }
   const std::vector<std::shared_ptr<const RowSet>> parts =
-      parts_of(data, by, options.stratify.empty() ? nullptr : &label, shares, options.seed);
+      parts_of(data, by, options.stratify.empty() ? nullptr : &label, shares, options);
   std::vector<Dataset> out;
   for (std::size_t p = 0; p < parts.size(); ++p) {
     if (parts[p]->size() == 0)
-      throw by == SplitBy::kFile
+      throw by == Whole::kFiles
           ? refuse(fmt::format("{} files are too few for part {}, a share of {}", data.files().size(), p, shares[p]),
+                   "Split by row, or into fewer parts.")
+      : by == Whole::kGroups
+          ? refuse(fmt::format("the groups of {} are too few for part {}, a share of {}", options.by, p, shares[p]),
                    "Split by row, or into fewer parts.")
           : refuse(fmt::format("part {}, a share of {}, of {} {} would be empty{}", p, shares[p], data.size(),
                                impl_of(data)->source.what(),
-                               by == SplitBy::kRun ? ", without those that reach into the next part" : ""),
+                               by == Whole::kRuns ? ", without those that reach into the next part" : ""),
                    "Raise the share.");
     out.push_back(select_set(data, parts[p], impl_of(data)->node_with(node_of_part(shares, options, p, parts[p]))));
   }

@@ -40,6 +40,9 @@ class WindowMaker final : public SampleMaker {
   }
   [[nodiscard]] bool follows_files() const override { return !across_files_; }
   [[nodiscard]] bool overlaps() const override { return stride_ < rows_; }
+  [[nodiscard]] std::shared_ptr<const SampleMaker> joined(std::span<const Part>, const Source&) const override {
+    return std::make_shared<WindowMaker>(*this);
+  }
 
   [[nodiscard]] std::shared_ptr<MappedSource> make(std::shared_ptr<const Source> source,
                                                    std::shared_ptr<const RowSet> chosen) const override {

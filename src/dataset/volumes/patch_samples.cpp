@@ -73,7 +73,9 @@ class PatchMaker final : public SampleMaker {
   }
   [[nodiscard]] bool follows_files() const override { return !options_.samples_per_epoch; }
   [[nodiscard]] bool overlaps() const override { return overlaps_; }
-  [[nodiscard]] bool joins() const override { return false; }  // of these volumes
+  [[nodiscard]] std::shared_ptr<const SampleMaker> joined(std::span<const Part>, const Source& volumes) const override {
+    return std::make_shared<PatchMaker>(options_, volumes);
+  }
 
   [[nodiscard]] std::shared_ptr<MappedSource> make(std::shared_ptr<const Source> volumes,
                                                    std::shared_ptr<const RowSet> chosen) const override {

@@ -38,7 +38,7 @@ RowSums sums_of(const BlockTable& blocks) {
 }
 
 /// Can whole batches be gathered from there?
-bool are_at_hand(const RowStore& rows) {
+bool are_at_hand(const RowStores& rows) {
   return rows.complete() && rows.random_access();
 }
 
@@ -96,7 +96,7 @@ Engine::Engine(SampleSource source, EnginePlan plan, ThreadStarter starter)
       plan_(std::move(plan)),
       start_thread_(std::move(starter)),
       claims_(plan_.blocks->num_blocks(), plan_.sampler->num_samples()),
-      asked_blocks_(plan_.stored_blocks().num_blocks()),
+      asked_blocks_(plan_.num_units()),
       uncached_(plan_.blocks->num_blocks()),
       owner_pid_(::getpid()),
       fields_(headrace::batch_fields(source_, plan_)),
@@ -133,7 +133,7 @@ void Engine::provide_memory(EngineMemory memory, std::shared_ptr<DecodedCache> d
     decoded_cache->blocks->set_growing(plan_.fits_encoded && plan_.slots > plan_.direct_window_slots());
   }
   if (decoded_cache->rows) {
-    if (source_.rows()) gather_.emplace(*decoded_cache->rows, *plan_.blocks, source_.rows()->program);
+    if (source_.rows()) gather_.emplace((*decoded_cache->rows)[0], *plan_.blocks, source_.rows()->program);
     decoded_cache->set_complete_callback([this] { persist_store(); });
     gather_ready_.store(plan_.gathers || are_at_hand(*decoded_cache->rows), std::memory_order_release);
     // A whole cache with damaged blocks is not mended.
@@ -151,7 +151,7 @@ void Engine::provide_memory(EngineMemory memory, std::shared_ptr<DecodedCache> d
     if (w->server) w->server->set_decoded_cache(decoded_cache_.get());
     if (w->parts) w->parts->set_decoded_cache(decoded_cache_.get());
   }
-  preloads_ = plan_.preloads && decoded_cache_->rows;
+  preloads_ = plan_.preloads && decoded_cache_->keeps();
   const bool asked =
       preloads_ || plan_.gathers || plan_.tier == CacheTier::kDirectory || plan_.tier == CacheTier::kHostRows;
   if (asked) decoded_cache_->policy.keep_everything();
@@ -165,18 +165,20 @@ std::shared_ptr<DecodedCache> Engine::decoded_cache() const {
 
 Engine::Preload Engine::preload() const {
   const bool has_all = has_all_rows();
-  const std::uint64_t all = preloads_ || has_all ? plan_.stored_blocks().num_blocks() : 0;
+  const std::uint64_t all = preloads_ || has_all ? plan_.num_units() : 0;
   if (has_all) return {all, all};
   return {std::min(preloaded_.load(), all), all};
 }
 
 bool Engine::has_all_rows() const {
   const std::shared_ptr<DecodedCache> cache = decoded_cache();
-  return cache && cache->rows && cache->rows->complete();
+  if (!cache) return false;
+  if (cache->rows) return cache->rows->complete();
+  return plan_.keeps_all_units && cache->blocks && cache->blocks->num_blocks() >= plan_.kept_units;
 }
 
 bool Engine::wants_preload() {
-  if (!decoded_cache_->rows) return false;
+  if (!decoded_cache_->rows && !plan_.keeps_all_units) return false;
   if (!started_) {
     preloads_ = true;
     decoded_cache_->policy.keep_everything();
@@ -184,8 +186,10 @@ bool Engine::wants_preload() {
   return preloads_ || has_all_rows();
 }
 
-/// A thread of ours has filled the last block. What is on disk is made to last while batches already come from it.
+/// A thread of ours has filled the last block of a store. What is on disk is made to last while batches already come
+/// from it.
 void Engine::persist_store() {
+  if (!decoded_cache_->rows->complete()) return;
   gather_ready_.store(are_at_hand(*decoded_cache_->rows), std::memory_order_release);
   if (stopped_ || persister_.joinable()) return;
   const auto finish = [decoded_cache = decoded_cache_, rows = decoded_cache_->rows] {
@@ -385,7 +389,7 @@ Result<std::optional<Engine::Delivery>> Engine::next() {
 Status Engine::check_epoch() {
   const std::lock_guard lock(sums_mutex_);
   const bool whole = sums_.first_sample == 0 && plan_.share.world_size == 1 && plan_.tail == Tail::kPartial &&
-                     plan_.sampler->traits().permutation && source_.rows();
+                     plan_.sampler->traits().permutation && !plan_.draws_samples();
   if (!whole || sums_.complete) return {};
   if (!every_row_) every_row_ = sums_of(*plan_.blocks);
   if (sums_.sums != *every_row_)

@@ -62,10 +62,10 @@ class Engine {
     std::uint64_t done = 0, all = 0;
   };
   [[nodiscard]] Preload preload() const;
-  /// Return true if all rows are in memory, or in a cache directory.
+  /// Return true if all rows, or all cells, are in memory, or in a cache directory.
   [[nodiscard]] bool has_all_rows() const;
   /// Decode everything before the first batch, although the plan does not say so. Before the threads start. \return
-  /// False if this engine does not keep all rows.
+  /// False if this engine does not keep all of them.
   bool wants_preload();
   [[nodiscard]] bool started() const { return started_; }
   [[nodiscard]] bool stopped() const { return stopped_; }

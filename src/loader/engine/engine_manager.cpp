@@ -135,12 +135,12 @@ Result<RankChoice> EngineManager::choose_own_rank() const {
 
 void EngineManager::look_for_cache(PlanContext& context) {
   if (options_.cache.mode != CacheChoice::kDirectory) return;
-  std::shared_ptr<RowStore> rows = cache_tier_ == CacheTier::kDirectory && cache_ ? cache_->rows : nullptr;
+  std::shared_ptr<RowStores> rows = cache_tier_ == CacheTier::kDirectory && cache_ ? cache_->rows : nullptr;
   if (!rows) {
-    if (!whole_cache_.store) whole_cache_ = find_cache(*impl_of(dataset_), options_.cache, data_hash_);
-    rows = whole_cache_.store;
+    if (!whole_cache_.rows) whole_cache_ = find_cache(*impl_of(dataset_), options_.cache, data_hash_);
+    rows = whole_cache_.rows;
   }
-  context.cache_is_whole = rows && (rows == whole_cache_.store || rows->complete());
+  context.cache_is_whole = rows && (rows == whole_cache_.rows || rows->complete());
   context.gather_ready = rows && rows->complete() && rows->random_access();
   context.directory_in_memory = lies_in_memory(options_.cache.directory);
 }

@@ -22,13 +22,13 @@
 
 #include "base/memory/memory_budget.h"
 #include "base/notices.h"
-#include "cache/directory/cache_directory.h"
 #include "dataset/facts/data_identity.h"
 #include "dataset/facts/label.h"
 #include "loader/engine/busy_lock.h"
 #include "loader/engine/consumer_gate.h"
 #include "loader/engine/engine.h"
 #include "loader/plan/coding_probe.h"
+#include "loader/plan/keeping.h"
 #include "loader/position.h"
 
 namespace headrace {
@@ -193,7 +193,7 @@ class EngineManager final {
   std::shared_ptr<DecodedCache> cache_;  ///< What engines of this loader keep; outlives them where the plan allows.
   CacheTier cache_tier_ = CacheTier::kNothing;
   std::string cache_identity_;
-  CacheOpened whole_cache_;           ///< The one that was found in the directory, for all engines.
+  CompleteCache whole_cache_;         ///< The one that was found in the directory, for all engines.
   std::optional<CodingProbe> probe_;  ///< What re-encoding would make of the blocks, once it was tried.
   std::atomic<bool> probed_{false}, close_asked_{false}, closed_{false}, done_{false};
   std::atomic<Reason> reason_{Reason::kFirst};

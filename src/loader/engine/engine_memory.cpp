@@ -40,7 +40,7 @@ std::string name_holders(const std::vector<MemoryBudget::Child>& parts) {
 std::uint64_t EngineManager::needed_bytes() const {
   const std::shared_ptr<const Engine> made = engine();
   const EnginePlan& plan = made->plan();
-  const bool keeps_rows = plan.tier != CacheTier::kNothing && plan.tier != CacheTier::kSomeBlocks;
+  const bool keeps_rows = plan.preloads || (plan.tier != CacheTier::kNothing && plan.tier != CacheTier::kSomeBlocks);
   return plan.window_bytes() + (keeps_rows && !cache_ ? plan.cache_bytes : 0);
 }
 
@@ -67,7 +67,7 @@ Status EngineManager::reserve(ReclaimRank last) {
     memory.others.push_back(std::move(reservation));
   }
   if (!cache_) {
-    HEADRACE_ASSIGN(cache_, make_decoded_cache(*impl_of(dataset_)->source.stored()[0], plan, options_.cache, data_hash_,
+    HEADRACE_ASSIGN(cache_, make_decoded_cache(impl_of(dataset_)->source, plan, options_.cache, data_hash_,
                                                whole_cache_, budget_, notices_));
     const std::lock_guard lock(engine_mutex_);
     kept_blocks_ = cache_->blocks;

@@ -21,13 +21,13 @@ Error error_at_file(const std::exception& thrown, const std::string& file) noexc
   return error;
 }
 
-/// Keep a block before a batch needs it. \return False where memory was short: that is met again, and told of, when a
-/// batch does need it.
-bool keep_ahead(BlockServer& server, const BlockTask& task, const std::atomic<bool>& cancelled) {
+/// Keep a block before a batch needs it. Where memory is short nothing comes of it: that is met again, and told of,
+/// when a batch does need it.
+template <class Keep>
+void keep_ahead(Keep keep) {
   try {
-    return server.serve(task, {}, cancelled).empty();
-  } catch (const std::exception&) {
-    return false;
+    (void)keep();
+  } catch (const std::exception&) {  // as it says
   }
 }
 
@@ -36,7 +36,7 @@ bool keep_ahead(BlockServer& server, const BlockTask& task, const std::atomic<bo
 /// Nothing is thrown on a decode thread: what happens in a claim is an error of its rows, what happens between claims
 /// is tried again.
 void Engine::work(DecodeThread& w) noexcept {
-  if (preloads_ && decoded_cache_->rows) preload_blocks(w);
+  if (preloads_ && decoded_cache_->keeps()) preload_blocks(w);
   while (window_.claim(w.claim)) {
     serve_claim(w);
     window_.complete(w.claim, w.failed ? std::span<const RowFailure>(&*w.failed, 1) : w.failures, w.digests);
@@ -71,16 +71,17 @@ void Engine::serve_claim(DecodeThread& w) {
   }
 }
 
-/// Every block into the store, in the order of the files. What fails is left for the batch that needs it.
+/// Every unit to where it is kept, in the order of the files. What fails is left for the batch that needs it.
 void Engine::preload_blocks(DecodeThread& w) {
-  const BlockTable& blocks = plan_.stored_blocks();
   const std::atomic<bool>& cancelled = stopped_;
-  for (std::uint64_t b; !stopped_ && (b = next_preload_.fetch_add(1)) < blocks.num_blocks();) {
-    if (!decoded_cache_->rows->ready(b) && decoded_cache_->fills()) {
-      const BlockTable::FileRows place = blocks.place(b);
-      const BlockTask task{b, place.file, place.rows, true, 0, {.ahead = true}};
-      keep_ahead(w.parts ? w.parts->rows() : *w.server, task, cancelled);
-    }
+  for (std::uint64_t u; !stopped_ && (u = next_preload_.fetch_add(1)) < plan_.num_units();) {
+    const auto unit = static_cast<std::uint32_t>(u);
+    if (!decoded_cache_->has(unit) && decoded_cache_->fills())
+      keep_ahead([&] {
+        if (w.parts) return w.parts->keep(unit, cancelled);
+        const BlockTable::FileRows place = plan_.blocks->place(unit);
+        return w.server->serve({unit, place.file, place.rows, true, 0, {.ahead = true}}, {}, cancelled);
+      });
     preloaded_.fetch_add(1);
   }
 }
@@ -152,7 +153,10 @@ void Engine::keep_uncached(DecodeThread& w) {
   if (!block || !may_keep_all_ || decoded_cache_->has(*block)) return;
   const BlockTable::FileRows place = plan_.blocks->place(*block);
   const std::uint64_t next_use = schedule_ ? schedule_->next_use(*block, w.claim.epoch, true) : 0;
-  keep_ahead(*w.server, {*block, place.file, place.rows, true, next_use, {.ahead = true}}, window_.cancel_flag());
+  keep_ahead([&] {
+    return w.server->serve({*block, place.file, place.rows, true, next_use, {.ahead = true}}, {},
+                           window_.cancel_flag());
+  });
 }
 
 /// A whole batch from the store that holds all rows.
@@ -162,7 +166,7 @@ void Engine::gather_batch(DecodeThread& w) {
   count_gathered(w, content.step.begin, samples.size());
   StageSpan span(w.counters.clock, Stage::kScatter);
   span.add_bytes(samples.size() * source_.sample_bytes());
-  RowStore& store = *decoded_cache_->rows;
+  RowStore& store = (*decoded_cache_->rows)[0];
   if (!store.all_checked())
     for (const SampleRef s : samples)
       if (const Status sound = store.check(s.block); !sound.ok())

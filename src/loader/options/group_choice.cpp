@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "dataset/facts/sample_groups.h"
 #include "dataset/recipe/refuse.h"
 #include "dataset/samples/column_runs.h"
 #include "dataset/samples/key_runs.h"
@@ -19,44 +20,19 @@
 namespace headrace {
 namespace {
 
-/// Return the axis that `by` is the number of; nullopt where it names something else.
-std::optional<std::size_t> axis_of(const Dataset& data, const std::string& by) {
-  std::size_t axis = 0;
-  const auto [end, error] = std::from_chars(by.data(), by.data() + by.size(), axis);
-  if (error != std::errc() || end != by.data() + by.size()) return std::nullopt;
-  if (std::ranges::any_of(data.fields(), [&](const Field& f) { return f.name == by; })) return std::nullopt;
-  return axis;
-}
-
-std::uint64_t product(std::span<const std::uint64_t> extents) {
-  return std::accumulate(extents.begin(), extents.end(), std::uint64_t{1}, std::multiplies<>());
-}
-
 /// The samples of each place along the axes up to `axis`. Places are counted through the files, also those of which no
 /// sample was chosen.
 GroupTable groups_by_axis(const Dataset& data, const BlockTable& blocks, std::size_t axis) {
-  const std::vector<std::vector<std::uint64_t>> shapes = data.sample_shapes();
-  GroupTable table{.by = fmt::format("axis {}", axis), .starts = {}, .numbers = {}, .num_numbers = 0};
+  const std::vector<std::uint64_t> places = places_along(data, axis, "group_by=");
+  GroupTable table{.by = fmt::format("axis {}", axis), .starts = {}, .numbers = {}, .num_numbers = places.size() - 1};
+  if (table.num_numbers > std::numeric_limits<std::uint32_t>::max()) throw refuse("there are more groups than 2^32");
   const RowSet* const chosen = blocks.chosen().get();
   const auto row_of = [&](std::uint64_t stored) { return chosen ? chosen->count_below(stored) : stored; };
-  std::uint64_t stored = 0;  // row of all files, chosen or not
-  for (const std::vector<std::uint64_t>& shape : shapes) {
-    if (axis >= shape.size())
-      throw refuse(fmt::format("group_by={}: samples lie along {}", axis,
-                               shape.size() == 1 ? "one axis, that of the rows" : fmt::format("{} axes", shape.size())),
-                   shape.size() == 1 ? "Open the data with sample_axes=, whose first axes can be groups."
-                                     : fmt::format("Axes count from 0: give one from 0 to {}.", shape.size() - 1));
-    const std::span<const std::uint64_t> extents(shape);
-    const std::uint64_t groups = product(extents.first(axis + 1)), rows = product(extents.subspan(axis + 1));
-    if (groups > std::numeric_limits<std::uint32_t>::max() - table.num_numbers)
-      throw refuse("there are more groups than 2^32");
-    for (std::uint64_t g = 0; g < groups; ++g, stored += rows) {
-      const std::uint64_t first = row_of(stored), end = row_of(stored + rows);
-      if (first == end) continue;
-      table.starts.push_back(first);
-      table.numbers.push_back(static_cast<std::int64_t>(table.num_numbers + g));
-    }
-    table.num_numbers += groups;
+  for (std::uint64_t g = 0; g < table.num_numbers; ++g) {
+    const std::uint64_t first = row_of(places[g]);
+    if (first == row_of(places[g + 1])) continue;
+    table.starts.push_back(first);
+    table.numbers.push_back(static_cast<std::int64_t>(g));
   }
   table.starts.push_back(blocks.num_rows());
   return table;

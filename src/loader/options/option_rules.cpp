@@ -107,18 +107,26 @@ Status check_options(const LoaderOptions& options) {
 }
 
 Status check_samples(const SampleSource& source, const LoaderOptions& options) {
+  const bool in_groups = std::holds_alternative<Groups>(options.batch);
+  if (source.mixture() && in_groups)
+    return refuse("the data set is a mixture, which decides what is drawn: it has no groups",
+                  "Make a loader of each part.");
+  if (source.mixture() && options.order.is_sampler())
+    return refuse("the data set is a mixture, which decides what is drawn; so does a sampler",
+                  "Leave the sampler out, or use the parts of the mixture.");
   const MappedSource* const mapped = source.mapped();
   if (!mapped) return {};
   const auto unsupported = [&](std::string_view option, std::string_view why, std::string_view hint) {
     return Error(ErrorCode::kUnsupported, fmt::format("{} for {} is not there yet{}", option, mapped->what, why))
         .with_hint(hint);
   };
-  constexpr std::string_view kNone = "Use cache='auto' or 'none'.";
-  const std::string_view kAnew =
-      mapped->boxes ? ": they are decoded anew in each epoch" : ": cache='auto' keeps what fits";
-  if (std::holds_alternative<Groups>(options.batch)) return unsupported("group_by=", "", "Leave it out.");
-  if (options.cache.mode == CacheChoice::kRam) return unsupported("cache='ram'", kAnew, kNone);
-  if (options.cache.mode == CacheChoice::kDirectory) return unsupported("a cache directory", kAnew, kNone);
+  if (in_groups && mapped->map->draws_samples())
+    return refuse(
+        fmt::format("group_by= makes batches of numbered samples, and {} are drawn anew in each epoch", mapped->what),
+        "A grid has numbers: give stride instead of samples_per_epoch.");
+  if (!mapped->boxes) return {};
+  if (options.cache.mode == CacheChoice::kDirectory)
+    return unsupported("a cache directory", "", "Use cache='ram', 'auto' or 'none'.");
   if (options.share == Share::kHost)
     return unsupported("share='host'", ": each process has its own cache", "Leave it out.");
   return {};

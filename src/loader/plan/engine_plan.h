@@ -106,6 +106,8 @@ struct EnginePlan {
 
   /// Return the blocks of rows that decode together: those of the map's group 0, or those that the order shuffles.
   [[nodiscard]] const BlockTable& stored_blocks() const { return map_rows ? *map_rows : *blocks; }
+  /// Return the number of what decodes together: blocks of rows, or units of all groups of the map.
+  [[nodiscard]] std::uint64_t num_units() const { return map ? map->num_units() : blocks->num_blocks(); }
   /// Return true if the samples of each epoch are drawn anew.
   [[nodiscard]] bool draws_samples() const { return boxes && boxes->drawn(); }
   /// Return the slots over which the samples of a shuffle block are spread, where each is a visit, and a tenth more.

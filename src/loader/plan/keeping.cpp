@@ -74,8 +74,7 @@ double keep_share() {
   return share && *share >= 0 ? *share : KeepPolicy::kShare;
 }
 
-}  // namespace
-
+/// The rows of blocks, as a store has them.
 RowLayout row_layout(const Source& source, const BlockTable& blocks) {
   RowLayout layout;
   layout.fields = *source.columns;
@@ -89,56 +88,89 @@ RowLayout row_layout(const Source& source, const BlockTable& blocks) {
   return layout;
 }
 
-Result<std::shared_ptr<DecodedCache>> make_decoded_cache(const Source& source, const EnginePlan& plan,
+/// Columns that decode together, and their blocks.
+struct StoredGroup {
+  const Source& source;
+  const BlockTable& blocks;
+  [[nodiscard]] RowLayout layout() const { return row_layout(source, blocks); }
+  [[nodiscard]] std::uint64_t pages_bytes() const {
+    const RowLayout rows = layout();
+    return RowStore::pages_for(rows.rows(), rows.fields, rows.num_blocks());
+  }
+};
+
+/// Return those of samples that are made of rows. \param blocks  Of samples that are rows.
+std::vector<StoredGroup> groups_of(const SampleSource& source, const BlockTable& blocks) {
+  std::vector<StoredGroup> groups;
+  if (const Source* const rows = source.rows()) return {{*rows, blocks}};
+  if (source.mapped()->boxes) return groups;
+  for (const SourceGroup& group : source.mapped()->groups) groups.push_back({*group.source, *group.layout.table});
+  return groups;
+}
+
+}  // namespace
+
+Result<std::shared_ptr<DecodedCache>> make_decoded_cache(const SampleSource& source, const EnginePlan& plan,
                                                          const CacheChoice& choice, const std::string& identity,
-                                                         const CacheOpened& whole,
+                                                         const CompleteCache& whole,
                                                          const std::shared_ptr<MemoryBudget>& budget,
                                                          const std::shared_ptr<Notices>& notices) {
   auto decoded_cache = std::make_shared<DecodedCache>(keep_share());
   decoded_cache->notices = notices;
-  const BlockTable& blocks = plan.stored_blocks();
+  const std::vector<StoredGroup> groups = groups_of(source, *plan.blocks);
+  std::vector<std::shared_ptr<RowStore>> stores;
   switch (plan.tier) {
     case CacheTier::kNothing:
       break;
     case CacheTier::kSomeBlocks: {
       BlockCache::Options options;
-      options.form = plan.boxes ? BlockForm::of_bytes() : BlockForm(*source.columns);
+      options.form = plan.boxes ? BlockForm::of_bytes() : BlockForm(*groups[0].source.columns);
       options.capacity_bytes = plan.cache_bytes;
       options.coding = plan.coding;
       options.coded_share = plan.coded_share;
       options.epoch_ticks = Sampler::kEpochTicks;
       decoded_cache->blocks = std::make_shared<BlockCache>(budget, std::move(options));
-      MemoryBudget::process()->add_reclaimable(decoded_cache->blocks, ReclaimRank::kCache);
+      MemoryBudget::process()->add_reclaimable(decoded_cache->blocks,
+                                               plan.preloads ? ReclaimRank::kKept : ReclaimRank::kCache);
       break;
     }
     case CacheTier::kAllRows: {
       HEADRACE_ASSIGN(decoded_cache->reservation, budget->try_reserve(MemoryTag::kBlockCache, plan.cache_bytes));
-      HEADRACE_ASSIGN(decoded_cache->rows, RowStore::in_memory(row_layout(source, blocks)));
+      for (const StoredGroup& group : groups) {
+        HEADRACE_ASSIGN(stores.emplace_back(), RowStore::in_memory(group.layout()));
+      }
       break;
     }
     case CacheTier::kHostRows: {
-      auto store = open_host_arena(host_key(origin_of(source, identity)), row_layout(source, blocks), plan.cache_bytes);
-      if (!store.ok()) {
-        decoded_cache->notice(DecodedCache::text_of(store.error(), "This process caches nothing."));
-        break;
+      std::uint64_t left = plan.cache_bytes, charged = 0;
+      for (std::size_t g = groups.size(); g-- > 0;) {  // the first may take what the others leave
+        const std::uint64_t bytes = g == 0 ? left : std::min(left, groups[g].pages_bytes());
+        auto store = open_host_arena(host_key(origin_of(groups[g].source, identity)), groups[g].layout(), bytes);
+        if (!store.ok()) {
+          decoded_cache->notice(DecodedCache::text_of(store.error(), "This process caches nothing."));
+          return decoded_cache;
+        }
+        left -= bytes;
+        charged += std::min((*store)->charged_bytes(), bytes);
+        stores.insert(stores.begin(), std::move(*store));
       }
-      decoded_cache->rows = std::move(*store);
-      HEADRACE_ASSIGN(decoded_cache->reservation,
-                      budget->try_reserve(MemoryTag::kBlockCache,
-                                          std::min(decoded_cache->rows->charged_bytes(), plan.cache_bytes)));
+      HEADRACE_ASSIGN(decoded_cache->reservation, budget->try_reserve(MemoryTag::kBlockCache, charged));
       break;
     }
     case CacheTier::kDirectory: {
-      CacheOpened cache = whole;
-      if (!cache.store) {
+      CompleteCache cache = whole;
+      if (!cache.rows) {
         HEADRACE_ASSIGN(decoded_cache->reservation, budget->try_reserve(MemoryTag::kBlockCache, plan.cache_bytes));
-        auto opened = open_cache_directory(choice.directory, origin_of(source, identity), row_layout(source, blocks));
-        if (!opened.ok()) {
-          decoded_cache->notice(DecodedCache::text_of(opened.error(), DecodedCache::kGoesOn));
-          decoded_cache->reservation.release();
-          break;
+        for (const StoredGroup& group : groups) {
+          auto opened = open_cache_directory(choice.directory, origin_of(group.source, identity), group.layout());
+          if (!opened.ok()) {
+            decoded_cache->notice(DecodedCache::text_of(opened.error(), DecodedCache::kGoesOn));
+            decoded_cache->reservation.release();
+            return decoded_cache;
+          }
+          stores.push_back(std::move(opened->store));
+          cache.notes.insert(cache.notes.end(), opened->notes.begin(), opened->notes.end());
         }
-        cache = std::move(*opened);
       }
       for (const std::string& text : cache.notes) decoded_cache->notice(text);
       // Mapped files count against ulimit -v, like the batches that are still to be allocated.
@@ -147,18 +179,27 @@ Result<std::shared_ptr<DecodedCache>> make_decoded_cache(const Source& source, c
             "{}: ulimit -v leaves {} of address space beside the mapped files, and {} are needed. {}", choice.directory,
             format_bytes(left), format_bytes(plan.window_bytes()), DecodedCache::kGoesOn));
         decoded_cache->reservation.release();
-        break;
+        return decoded_cache;
       }
-      decoded_cache->rows = std::move(cache.store);
+      decoded_cache->rows = std::move(cache.rows);
       break;
     }
   }
+  if (!stores.empty() && !decoded_cache->rows) decoded_cache->rows = std::make_shared<RowStores>(std::move(stores));
   return decoded_cache;
 }
 
-CacheOpened find_cache(const Dataset::Impl& dataset, const CacheChoice& choice, const std::string& identity) {
-  return find_whole_cache(choice.directory, origin_of(*dataset.source.rows(), identity),
-                          row_layout(*dataset.source.rows(), *dataset.blocks));
+CompleteCache find_cache(const Dataset::Impl& dataset, const CacheChoice& choice, const std::string& identity) {
+  CompleteCache whole;
+  std::vector<std::shared_ptr<RowStore>> stores;
+  for (const StoredGroup& group : groups_of(dataset.source, *dataset.blocks)) {
+    CacheOpened found = find_whole_cache(choice.directory, origin_of(group.source, identity), group.layout());
+    whole.notes.insert(whole.notes.end(), found.notes.begin(), found.notes.end());
+    if (!found.store) return whole;
+    stores.push_back(std::move(found.store));
+  }
+  if (!stores.empty()) whole.rows = std::make_shared<RowStores>(std::move(stores));
+  return whole;
 }
 
 bool lies_in_memory(const std::string& directory) {

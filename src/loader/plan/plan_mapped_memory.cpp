@@ -8,10 +8,10 @@
 #include "assembly/servers/part_server.h"
 #include "base/memory/align.h"
 #include "base/text/number_text.h"
-#include "cache/row_store.h"
 #include "delivery/slot_pool.h"
 #include "loader/plan/derived_columns.h"
 #include "loader/plan/kept_units.h"
+#include "loader/plan/plan_mapped_stores.h"
 #include "loader/plan/plan_memory.h"
 
 namespace headrace {
@@ -108,20 +108,18 @@ struct Room {
 /// Keep decoded units in the part of the budget that the batches leave. Where all of them fit, they come before a long
 /// window, which only saves decoding again what is not kept: docs/decisions/0027. Else boxes that are drawn one by one
 /// share the memory between window and cache as decodes least: docs/decisions/0028; visits need the window.
-/// \param slots_in  Slots for so many bytes. \param bytes_of  Bytes of so many slots.
-template <class SlotsIn, class BytesOf>
-void plan_kept_units(const MappedSource& mapped, const KeptUnits& units, Room room, SlotsIn slots_in, BytesOf bytes_of,
+void plan_kept_units(const MappedSource& mapped, const KeptUnits& units, Room room, const MappedWindow& window,
                      EnginePlan& plan) {
   // Units that are read while the last one is put there.
   const std::uint64_t beside =
       room.fixed_bytes + plan.threads * units.dense_bytes + (plan.threads + 1) * units.largest_bytes;
   const std::uint64_t direct = plan.direct_window_slots(), all = units.all_bytes;
   const auto left = [&](std::uint64_t slots) {
-    return room.limit_bytes - std::min(beside + bytes_of(slots), room.limit_bytes);
+    return room.limit_bytes - std::min(beside + window.bytes_of(slots), room.limit_bytes);
   };
   plan.keeps_all_units = all <= left(direct);
   if (plan.keeps_all_units) {
-    plan.slots = std::max(slots_in(room.limit_bytes - beside - all), direct);
+    plan.slots = std::max(window.slots_in(room.limit_bytes - beside - all, plan.wanted_slots), direct);
   } else if (plan.draws_samples() && !plan.boxes->visits()) {
     const auto decoded = [&](std::uint64_t slots) {
       const double waiting =
@@ -140,11 +138,27 @@ void plan_kept_units(const MappedSource& mapped, const KeptUnits& units, Room ro
   plan.tier_reason = "the part of the budget that the batches leave";
 }
 
-/// Memory that keeps all rows; nullopt: the samples are of cells, or of rows of several groups, which have no store.
-std::optional<std::uint64_t> all_rows_bytes(const MappedSource& mapped) {
-  if (mapped.boxes || mapped.groups.size() > 1) return std::nullopt;
-  const SourceGroup& rows = mapped.groups[0];
-  return RowStore::pages_for(rows.layout.table->num_rows(), *rows.source->columns, rows.layout.table->num_blocks());
+/// Keep all units, decoded before the first batch. Errors: kOutOfBudget.
+Status plan_all_units(const MappedSource& mapped, const KeptUnits& units, const MappedWindow& window,
+                      EnginePlan& plan) {
+  const auto beside = [&] {  // units that are read while the last one is put there
+    return window.fixed_bytes(plan.threads) + plan.threads * units.dense_bytes +
+           (plan.threads + 1) * units.largest_bytes;
+  };
+  const std::uint64_t needed = window.bytes_of(kLeastSlots) + units.all_bytes;
+  for (; plan.threads > 1 && beside() + needed > plan.budget_bytes; --plan.threads) plan.threads_reason = kFewerThreads;
+  if (beside() + needed > plan.budget_bytes)
+    return no_room_for_all_rows(mapped.groups[0].source->files[0].path, plan.budget_bytes, units.all_bytes,
+                                beside() + window.bytes_of(kLeastSlots));
+  plan.tier = CacheTier::kSomeBlocks;
+  plan.tier_reason = "cache='ram'";
+  plan.keeps_all_units = plan.preloads = true;
+  plan.kept_units = units.number;
+  plan.cache_bytes = units.all_bytes;
+  plan.keeping_bytes = plan.threads * units.dense_bytes;
+  plan.wanted_slots = plan.direct_window_slots();
+  plan.slots = window.slots_in(plan.budget_bytes - beside() - units.all_bytes, plan.wanted_slots);
+  return {};
 }
 
 }  // namespace
@@ -189,7 +203,7 @@ Status plan_mapped_memory(const MappedSource& mapped, const LoaderOptions& optio
   plan.threads_reason = options.threads ? "threads=" : context.cpus.reason;
   while (plan.threads > 1 && least + (plan.threads - 1) * thread > plan.budget_bytes) {
     --plan.threads;
-    plan.threads_reason = "fewer than asked for: each thread needs scratch memory";
+    plan.threads_reason = kFewerThreads;
   }
   plan.wanted_slots = std::min(plan.steps->span_steps() + SlotPool::kHeldSlots + kReadAheadBatches,
                                2 * std::max<std::uint64_t>(plan.num_batches, 1) + SlotPool::kHeldSlots);
@@ -197,38 +211,29 @@ Status plan_mapped_memory(const MappedSource& mapped, const LoaderOptions& optio
     plan.wanted_slots = std::min(plan.wanted_slots, SlotPool::kHeldSlots + plan.visit_slots());
   if (map.block_units() == SampleMap::BlockUnits::kUnknown)  // no order brings them nearer to each other
     plan.wanted_slots = SlotPool::kHeldSlots + std::max(kDrawnWindowBytes / mean, kReadAheadBatches);
-  // The arena takes what is left, but no more than the wanted window can fill; slots are counted by their mean.
-  const auto slots_in = [&](std::uint64_t bytes) {
-    const std::uint64_t above_mean = kLeastSlots * (largest - mean);
-    const std::uint64_t fitting = (bytes - std::min(bytes, above_mean)) / (mean + bookkeeping);
-    return std::clamp(fitting, kLeastSlots, std::max(plan.wanted_slots, kLeastSlots));
-  };
-  const std::uint64_t fixed = order + plan.staging_bytes + plan.threads * thread;
-  plan.slots = slots_in(plan.budget_bytes - fixed);
-  plan.tier = CacheTier::kNothing;
-  plan.tier_reason = fmt::format("{} are decoded anew in each epoch", mapped.what);
-  plan.data_bytes = mapped.stored_sample_bytes * map.shuffle_blocks()->num_rows();
-  if (options.cache.mode == CacheChoice::kAuto) {
-    const auto bytes_of = [&](std::uint64_t slots) {
-      return std::max(slots * mean, kLeastSlots * largest) + slots * bookkeeping;
-    };
-    const std::uint64_t limit = std::min(plan.budget_bytes, context.room.free_bytes);
-    const std::optional<std::uint64_t> all_rows = all_rows_bytes(mapped);
-    if (all_rows && fixed + bytes_of(plan.direct_window_slots()) + *all_rows <= limit) {
-      plan.tier = CacheTier::kAllRows;
-      plan.tier_reason = "all of it fits the budget";
-      plan.gathers = true;
-      plan.cache_bytes = *all_rows;
-      plan.wanted_slots = plan.slots = plan.direct_window_slots();
-      plan.data_bytes = mapped.groups[0].layout.table->num_rows() * mapped.groups[0].source->row_bytes();
-    }
-    const KeptUnits units = plan.gathers ? KeptUnits{} : count_kept_units(mapped);
-    if (mapped.boxes) plan.data_bytes = units.all_bytes;
-    if (units.number == 0 && !plan.gathers)
+  const MappedWindow window{largest, mean, bookkeeping, order, plan.staging_bytes, thread};
+  HEADRACE_ASSIGN(const bool has_stores, plan_mapped_stores(mapped, window, options, context, plan));
+  if (!has_stores) {
+    // The arena takes what is left, but no more than the wanted window can fill; slots are counted by their mean.
+    const std::uint64_t fixed = window.fixed_bytes(plan.threads);
+    plan.slots = window.slots_in(plan.budget_bytes - fixed, plan.wanted_slots);
+    plan.tier = CacheTier::kNothing;
+    plan.tier_reason = fmt::format("{} are decoded anew in each epoch", mapped.what);
+    plan.data_bytes = mapped.stored_sample_bytes * map.shuffle_blocks()->num_rows();
+    const bool asked = options.cache.mode == CacheChoice::kRam,
+               keeps = asked || options.cache.mode == CacheChoice::kAuto;
+    const KeptUnits units = keeps ? count_kept_units(mapped) : KeptUnits{};
+    if (mapped.boxes && keeps) plan.data_bytes = units.all_bytes;
+    if (units.number > 0 && asked) {
+      HEADRACE_TRY(plan_all_units(mapped, units, window, plan));
+    } else if (units.number > 0) {
+      plan_kept_units(mapped, units, {std::min(plan.budget_bytes, context.room.free_bytes), fixed}, window, plan);
+    } else if (keeps) {
       plan.tier_reason =
           fmt::format("{} are stored as they are delivered, and the system keeps what it read", mapped.what);
-    else if (!plan.gathers)
-      plan_kept_units(mapped, units, {limit, fixed}, slots_in, bytes_of, plan);
+    } else if (options.cache.mode == CacheChoice::kDirectory) {
+      plan.tier_reason = "see WARNING";
+    }
   }
   const std::uint64_t arena = std::max(plan.slots * mean, kLeastSlots * largest);
   plan.slot_bytes = (arena + plan.slots - 1) / plan.slots;

@@ -137,7 +137,7 @@ class MemoryPlanner {
     plan_.threads_reason = options_.threads ? "threads=" : context_.cpus.reason;
     while (plan_.threads > 1 && least(plan_.threads) > plan_.budget_bytes) {
       --plan_.threads;
-      plan_.threads_reason = "fewer than asked for: each thread needs scratch memory";
+      plan_.threads_reason = kFewerThreads;
     }
     const std::uint64_t smallest = fixed(1) + least_slots();
     if (smallest <= plan_.budget_bytes) return {};
@@ -210,14 +210,7 @@ class MemoryPlanner {
       return {};
     }
     if (!asked) return {};
-    return Error(ErrorCode::kOutOfBudget,
-                 fmt::format("cache='ram' needs {} for the decoded data and {} to work with; the budget is {}",
-                             format_bytes(rows_bytes), format_bytes(beside), format_bytes(plan_.budget_bytes)))
-        .with_file(source_.files[0].path)
-        .with_needed_bytes(beside + rows_bytes)
-        .with_hint(fmt::format("Give memory={} ({}), or use cache='auto', which keeps what fits, re-encoded if "
-                               "that pays, or cache='DIRECTORY' on a local disk.",
-                               beside + rows_bytes, format_bytes(beside + rows_bytes)));
+    return no_room_for_all_rows(source_.files[0].path, plan_.budget_bytes, rows_bytes, beside);
   }
 
   /// Do without what is not needed until the least that can work fits `limit`.
@@ -225,8 +218,7 @@ class MemoryPlanner {
     const auto fits = [&] { return around() + least_slots() <= limit; };
     if (!fits()) plan_.side_chunks_bytes = plan_.side_chunks_in_use_bytes = 0;
     if (!fits() && plan_.layout.resident_bytes > 0) drop_resident_arrays();
-    for (; plan_.threads > 1 && !fits(); --plan_.threads)
-      plan_.threads_reason = "fewer than asked for: each thread needs scratch memory";
+    for (; plan_.threads > 1 && !fits(); --plan_.threads) plan_.threads_reason = kFewerThreads;
   }
 
   /// The coding that pays in so much memory for encoded blocks; null: none, or not known.
@@ -307,6 +299,20 @@ Error too_small_a_budget(const std::string& first_path, std::uint64_t budget_byt
       .with_hint(fmt::format("The smallest budget is memory={} (just over {}); {} needs less.", smallest_bytes,
                              format_bytes(smallest_bytes), needs_less));
   return error;
+}
+
+Error no_room_for_all_rows(const std::string& first_path, std::uint64_t budget_bytes, std::uint64_t rows_bytes,
+                           std::uint64_t beside_bytes) {
+  const std::uint64_t needed = beside_bytes + rows_bytes;
+  return Error(ErrorCode::kOutOfBudget,
+               fmt::format("cache='ram' needs {} for the decoded data and {} to work with; the budget is {}",
+                           format_bytes(rows_bytes), format_bytes(beside_bytes), format_bytes(budget_bytes)))
+      .with_file(first_path)
+      .with_needed_bytes(needed)
+      .with_hint(
+          fmt::format("Give memory={} ({}), or use cache='auto', which keeps what fits, re-encoded if that pays, "
+                      "or cache='DIRECTORY' on a local disk.",
+                      needed, format_bytes(needed)));
 }
 
 }  // namespace headrace

@@ -241,9 +241,6 @@ Status plan_order(const SampleSource& source, const LoaderOptions& options, cons
         .with_file(source.first_path());
   }
   if (const auto* const choice = std::get_if<Groups>(&options.batch)) {
-    if (source.mixture())
-      return refuse("the data set is a mixture, which decides what is drawn: it has no groups",
-                    "Make a loader of each part.");
     const auto groups = context.groups ? context.groups : std::make_shared<const GroupTable>(groups_by_file(*blocks));
     plan.groups = std::make_shared<const Grouped>(blocks, groups, GroupLimits{choice->max_items, choice->max_groups},
                                                   options.order.is<BlockShuffle>(), options.seed);
@@ -264,9 +261,6 @@ Status plan_order(const SampleSource& source, const LoaderOptions& options, cons
     HEADRACE_TRY(check_sampler_of_budget(options));
   }
   if (options.order.is_sampler()) {
-    if (source.mixture())
-      return refuse("the data set is a mixture, which decides what is drawn; so does a sampler",
-                    "Leave the sampler out, or use the parts of the mixture.");
     if (const auto* choice = options.order.get<OnlineSampler>()) {
       if (choice->num_samples == 0) return refuse("an epoch of 0 samples", "Say how many there will be.");
       plan.online = std::make_shared<OnlineRows>();

@@ -59,6 +59,9 @@ std::string describe_keeping(const EnginePlan& p, const CacheChoice& choice, std
                            to_string(p.coding),
                            format_bytes(static_cast<std::uint64_t>(p.coded_share * static_cast<double>(p.data_bytes))),
                            format_bytes(p.data_bytes), kKeptWhen);
+      if (p.preloads)
+        return fmt::format("all {}, decoded, {} ({}): decoded before the first batch; from then on nothing is decoded",
+                           p.boxes ? "chunks" : "rows", format_bytes(p.data_bytes), p.tier_reason);
       if (!mapped.empty())
         return fmt::format("{}, decoded, in {}: {:.0f} % of them ({}), {}", p.boxes ? "chunks" : "rows",
                            format_bytes(p.cache_bytes), 100 * std::min(share, 1.0), format_bytes(p.data_bytes),

@@ -79,7 +79,8 @@ Report::Cache describe_cache(const Engine& engine) {
   }
   if (now.of_rows) {
     c.coding = "decoded";
-    c.blocks = now.ready_blocks;
+    c.blocks = now.ready_units;
+    c.all_blocks = now.all_units;
     c.hits = decoded_cache->counters.hits;
     c.misses = decoded_cache->counters.fills;
     c.complete = now.complete;
@@ -235,7 +236,7 @@ std::string Report::text() const {
          fmt::format(
              "{} batches: every row was copied to its place in the planned order, by the addresses of the copies{}",
              group_digits(batches),
-             exactly_once ? fmt::format("; epoch {}: every row exactly once", row_sums.epoch) : ""));
+             exactly_once ? fmt::format("; epoch {}: every sample exactly once", row_sums.epoch) : ""));
   if (world_size > 1) line("RANK", fmt::format("{} of {}", rank, world_size));
   // On the way to a device it is the copying thread that takes batches.
   line(to_device ? "COPIER" : "CONSUMER",

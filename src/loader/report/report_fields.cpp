@@ -153,7 +153,7 @@ const Spec& spec_of(const Report*) {
        field<&S::world_size>("world_size", "Number of data-parallel processes; 1 without ranks"),
        field<&S::row_sums>("row_sums", "Which rows the latest epoch delivered on this rank, as sums"),
        field<&S::exactly_once>("exactly_once",
-                               "True once an epoch ended whose sums are those of every row once: one rank, begun at "
+                               "True once an epoch ended whose sums are those of every sample once: one rank, begun at "
                                "its start, with no dropped tail"),
        field<&S::stages>("stages", "Where the time went, one Stage each"),
        field<&S::chunks_decoded>("chunks_decoded", "Chunks decoded, each time counted"),

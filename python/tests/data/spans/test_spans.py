@@ -217,17 +217,24 @@ def test_a_run_file(pulses: str, tmp_path: Path) -> None:
             hr.load_run(tmp_path / "bad.yaml")
 
 
-def test_what_is_not_there_yet_is_refused(pulses: str) -> None:
-    data = opened(pulses)
-    for what, call in (
-        ("a mixture of spans", lambda: hr.mix({"a": (data, 1), "b": (data, 1)})),
-        ("stats of spans", lambda: data.stats("time")),
-        (r"windows\(\) of spans", lambda: data.windows(3)),
-        ("group_by= for spans", lambda: hr.Loader(data, group_by="file")),
-        ("cache='ram' for spans", lambda: hr.Loader(data, 8, cache="ram")),
-    ):
-        with pytest.raises(hr.UnsupportedError, match=f"{what} is not there yet"):
-            call()
+def test_windows_of_events_are_refused(pulses: str) -> None:
+    with pytest.raises(hr.UnsupportedError, match=r"windows\(\) of spans"):
+        opened(pulses).windows(3)
+
+
+@pytest.mark.parametrize("how", ["key", "offsets"])
+def test_stats_are_of_the_rows_that_the_events_have(pulses: str, how: str) -> None:
+    data, want = opened(pulses, how), events_of(pulses)
+    for part, events in ((data, want), (data.select(range(3, 90, 4)), want[3:90:4])):
+        for name in ("time", "xyz"):
+            rows = np.concatenate([event[name] for event in events])
+            found = part.stats(name)
+            np.testing.assert_allclose(found.mean, rows.mean(0), rtol=1e-6)
+            np.testing.assert_allclose(found.std, rows.std(0), rtol=1e-6)
+            assert found.count.tolist() == [len(rows)] * (3 if name == "xyz" else 1)
+        zenith = np.array([event["zenith"] for event in events])
+        found = part.stats("zenith", where="zenith > 0.5")
+        np.testing.assert_allclose(found.mean, zenith[zenith > 0.5].mean(), rtol=1e-12)
 
 
 def test_functions_of_whole_batches(pulses: str) -> None:

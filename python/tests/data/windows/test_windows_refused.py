@@ -47,13 +47,9 @@ def test_windows_that_cannot_be(corpus: str, tmp_path: Path) -> None:
         closed.windows(8)
 
 
-def test_what_windows_cannot_yet_says_so(corpus: str, tmp_path: Path) -> None:
+def test_what_windows_cannot_says_so(corpus: str) -> None:
     data = hr.open(corpus).windows(8)
-    for words in ({"group_by": "file"}, {"cache": "ram"}, {"cache": str(tmp_path)}, {"share": "host"}):
-        with pytest.raises(hr.Error, match="windows"):
-            hr.Loader(data, **({} if "group_by" in words else {"batch_size": 4}), **words)
     for call in (
-        lambda: data.stats("corpus"),
         lambda: data.split({"a": 0.5, "b": 0.5}, stratify="corpus"),
         lambda: data.sample_index(),
         lambda: hr.Loader(data, 4, sampler=hr.Balanced("corpus")),
