@@ -15,18 +15,21 @@ class EpochBlocks {
   /// Note that a batch asks for blocks. `stretches`: each has its block in `unit`, and gets in `first` whether it is
   /// the first in `epoch` to ask for it, and its caller is to count it. What batches ask for before their epoch was
   /// started counts from its start on. An epoch before the last two asks for nothing new. \param bytes_of  What a block
-  /// counts.
+  /// counts. \return How many were asked for first.
   template <class Stretches, class BytesOf>
-  void ask(std::uint64_t epoch, Stretches& stretches, const BytesOf& bytes_of) {
+  std::uint64_t ask(std::uint64_t epoch, Stretches& stretches, const BytesOf& bytes_of) {
     const std::lock_guard lock(mutex_);
     Epoch* const e = find(epoch);
+    std::uint64_t number = 0;
     for (auto& s : stretches) {
       const bool is_new = e && !e->asked[s.unit];
       s.first = is_new && epoch <= started_;
       if (!is_new) continue;
+      ++number;
       e->asked[s.unit] = true;
       if (!s.first) e->ahead_bytes += bytes_of(s.unit);
     }
+    return number;
   }
   /// Note that an epoch starts.
   void start(std::uint64_t epoch) {

@@ -13,6 +13,7 @@
 #include <atomic>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 
 namespace headrace {
 
@@ -30,7 +31,9 @@ class KeepPolicy {
     bool starting = false;      ///< The consumer waits for its very first batch.
   };
 
-  [[nodiscard]] double share() const { return share_; }
+  [[nodiscard]] double share() const {
+    return everything_.load(std::memory_order_relaxed) ? std::numeric_limits<double>::infinity() : share_;
+  }
   /// Keep every block from now on: the user asked for that.
   void keep_everything() { everything_.store(true, std::memory_order_relaxed); }
   /// Return true if a block should be kept now.

@@ -66,9 +66,7 @@ class PartServer {
   void check_stretches(const GroupServer& of);
   void decode_missing(const GroupServer& of, const WindowSlot& slot, RowRun run, const std::atomic<bool>& cancelled);
   [[nodiscard]] BlockTask task_of(const GroupServer& of, std::uint32_t unit, bool first) const;
-  [[nodiscard]] static bool is_free(const GroupServer& of, std::uint32_t unit);
   [[nodiscard]] bool has_samples(std::uint32_t unit);
-  void decode_behind(const GroupServer& of, std::uint32_t unit, const std::atomic<bool>& cancelled);
   void serve_stretch(const GroupServer& of, const WindowSlot& slot, const Stretch& stretch, RowRun run,
                      const std::atomic<bool>& cancelled);
   void put_gathered(const GroupServer& of, const WindowSlot& slot, RowRun run);

@@ -3,14 +3,13 @@
 #include <cmath>
 #include <limits>
 
+#include "assembly/servers/missing_blocks.h"
 #include "assembly/servers/part_server.h"
 
 namespace headrace {
 namespace {
 
-constexpr double kGolden = 0.6180339887498949;
 constexpr std::uint32_t kServed = ~std::uint32_t{0};  // in place of a position
-constexpr std::uint32_t kDecodedBehind = 16;          // blocks, at most, while one is waited for
 
 }  // namespace
 
@@ -87,32 +86,24 @@ void PartServer::check_stretches(const GroupServer& of) {
   }
 }
 
-/// Decode the blocks that are not in the store, and serve this batch's parts of them, which are no longer in
-/// `stretches_` and `gathered_` then.
+/// Serve this batch's parts of blocks that are not in the store, which are no longer in `stretches_` and `gathered_`
+/// then.
 void PartServer::decode_missing(const GroupServer& of, const WindowSlot& slot, RowRun run,
                                 const std::atomic<bool>& cancelled) {
   const auto missing = std::stable_partition(stretches_.begin(), stretches_.end(),
                                              [&](const Stretch& s) { return of.store->ready(s.unit - of.first_unit); });
-  // Batches that are gathered at the same time want nearly the same blocks: each begins elsewhere.
-  const double turn = kGolden * static_cast<double>(slot.sequence);
-  std::rotate(missing,
-              missing + static_cast<std::ptrdiff_t>((turn - std::floor(turn)) *
-                                                    static_cast<double>(stretches_.end() - missing)),
-              stretches_.end());
-  busy_.clear();
-  for (auto s = missing; s != stretches_.end(); ++s)
-    if (is_free(of, s->unit))
-      serve_stretch(of, slot, *s, run, cancelled);
-    else
-      busy_.push_back(*s);
+  const auto ahead = [&](std::uint64_t block) {
+    const auto unit = static_cast<std::uint32_t>(of.first_unit + block);
+    if (!has_samples(unit)) return;
+    BlockTask task = task_of(of, unit, false);
+    task.moment.ahead = true;
+    (void)of.rows->serve(task, {}, cancelled);  // what fails is told by the batch that needs it
+  };
+  serve_missing(
+      *of.store, std::span(missing, stretches_.end()), slot.sequence, busy_,
+      [&](const Stretch& s) { return std::uint64_t{s.unit - of.first_unit}; },
+      [&](const Stretch& s) { serve_stretch(of, slot, s, run, cancelled); }, ahead, cancelled);
   stretches_.erase(missing, stretches_.end());
-  for (const Stretch& s : busy_) {
-    decode_behind(of, s.unit, cancelled);
-    if (of.store->ready(s.unit - of.first_unit))
-      stretches_.push_back(s);
-    else
-      serve_stretch(of, slot, s, run, cancelled);
-  }
   std::erase_if(gathered_, [](const GatheredPart& g) { return g.position == kServed; });
 }
 
@@ -122,31 +113,11 @@ BlockTask PartServer::task_of(const GroupServer& of, std::uint32_t unit, bool fi
   return {block, place.file, place.rows, first, 0, {}};
 }
 
-/// True if a block is neither in the store nor on its way there.
-bool PartServer::is_free(const GroupServer& of, std::uint32_t unit) {
-  const std::uint32_t block = unit - of.first_unit;
-  if (of.store->ready(block) || of.store->look_up(block) != RowStore::Lookup::kFill) return false;
-  of.store->abandon(block);  // serve() asks for it again
-  return true;
-}
-
 /// True if some sample that may be delivered has rows in a block.
 bool PartServer::has_samples(std::uint32_t unit) {
   blocks_.clear();
   mapped_.map->blocks_of(unit, blocks_);
   return !blocks_.empty();
-}
-
-/// While another thread decodes a block that is waited for, decode some of those behind it: an order that goes through
-/// the files wants them next.
-void PartServer::decode_behind(const GroupServer& of, std::uint32_t unit, const std::atomic<bool>& cancelled) {
-  const std::uint32_t last = std::min(unit + kDecodedBehind, of.end_unit - 1);
-  for (std::uint32_t next = unit + 1; next <= last && !of.store->ready(unit - of.first_unit) && !cancelled; ++next) {
-    if (!is_free(of, next) || !has_samples(next)) continue;
-    BlockTask task = task_of(of, next, false);
-    task.moment.ahead = true;
-    (void)of.rows->serve(task, {}, cancelled);  // what fails is told by the batch that needs it
-  }
 }
 
 /// Decode a block into the store, and serve the parts that the batch has in it.

@@ -11,7 +11,7 @@ RequestsByBlock::RequestsByBlock(std::span<const SampleRef> samples) {
   std::ranges::stable_sort(order, {}, [&](std::uint32_t i) { return samples[i].block; });
   requests.reserve(samples.size());
   for (const std::uint32_t i : order) {
-    if (blocks.empty() || blocks.back().block != samples[i].block)
+    if (blocks.empty() || blocks.back().unit != samples[i].block)
       blocks.push_back({samples[i].block, requests.size(), 0});
     requests.push_back({samples[i].row, i});
     blocks.back().end = requests.size();

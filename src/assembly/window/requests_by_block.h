@@ -13,8 +13,9 @@ namespace headrace {
 /// Requests in the order of their blocks; of one block in the order of their positions.
 struct RequestsByBlock {
   struct Block {
-    std::uint32_t block;
+    std::uint32_t unit;
     std::size_t begin, end;  ///< Range of `requests`.
+    bool first = false;      ///< Whether the batch is the first of its epoch to ask for the block.
   };
   std::vector<Request> requests;  ///< Stored rows and their positions.
   std::vector<Block> blocks;

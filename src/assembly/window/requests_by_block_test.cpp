@@ -16,12 +16,12 @@ TEST(RequestsByBlock, GroupsEverySampleOnceByBlockAndPosition) {
   std::size_t end = 0;
   for (const RequestsByBlock::Block& block : wanted.blocks) {
     EXPECT_EQ(block.begin, end);
-    EXPECT_TRUE(end == 0 || block.block > last_block) << "each block once, in ascending order";
-    last_block = block.block;
+    EXPECT_TRUE(end == 0 || block.unit > last_block) << "each block once, in ascending order";
+    last_block = block.unit;
     end = block.end;
     std::uint32_t last_position = 0;
     for (const Request& r : wanted.of(block)) {
-      EXPECT_EQ(samples[r.position], (SampleRef{block.block, r.item}));
+      EXPECT_EQ(samples[r.position], (SampleRef{block.unit, r.item}));
       EXPECT_TRUE(positions.insert(r.position).second);
       EXPECT_GE(r.position, last_position);
       last_position = r.position;

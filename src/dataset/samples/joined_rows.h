@@ -15,8 +15,8 @@ struct NamedRows {
   const Source* rows;
 };
 
-/// Return all rows, one set after the other; which were chosen is left out. Throws kInvalidArgument where their fields do
-/// not agree in name, type and shape, in one order.
+/// Return all rows, one set after the other; which were chosen is left out. Throws kInvalidArgument where their fields
+/// do not agree in name, type and shape, in one order.
 std::shared_ptr<Source> join_rows(std::span<const NamedRows> sets);
 
 }  // namespace headrace

@@ -36,7 +36,7 @@ class Reading {
     } catch (const std::exception& thrown) {  // bad_alloc, or a library's own: an error of the rows, on any thread
       Error error = error_of(thrown);
       try {
-        error.with_file(data_.source.rows()->files[data_.blocks->place(plan_.blocks[task].block).file].path);
+        error.with_file(data_.source.rows()->files[data_.blocks->place(plan_.blocks[task].unit).file].path);
       } catch (const std::exception&) {  // no memory to say where
       }
       fail(task, error);
@@ -70,11 +70,11 @@ class Reading {
     if (!error_ || task < error_->first) error_.emplace(task, error);
   }
   Status read(BlockServer& server, const RequestsByBlock::Block& task) {
-    const BlockTable::FileRows place = data_.blocks->place(task.block);
+    const BlockTable::FileRows place = data_.blocks->place(task.unit);
     const std::span<const Request> mine = plan_.of(task);
     const RowRun run{fields_, 0, static_cast<std::uint32_t>(mine.size()), 0, nullptr, draws_.seed, draws_.epoch};
     for (const RowFailure& f :
-         server.serve({task.block, place.file, place.rows, true, 0}, {mine, {}, {&run, 1}}, cancelled_))
+         server.serve({task.unit, place.file, place.rows, true, 0}, {mine, {}, {&run, 1}}, cancelled_))
       if (std::ranges::any_of(mine, [&](const Request& r) { return r.item >= f.rows.first && r.item < f.rows.end(); }))
         return f.error;
     return {};

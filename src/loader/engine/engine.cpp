@@ -75,7 +75,7 @@ RequestWindow::Options window_options(const SampleSource& source, const EnginePl
           .gather_ready = &flags.gather_ready,
           .direct_window_slots = plan.direct_window_slots(),
           .blocks_are_kept = &flags.keeps_blocks,
-          .tells_ahead = plan.tier == CacheTier::kSomeBlocks || plan.tier == CacheTier::kAllRows,
+          .tells_ahead = plan.tier == CacheTier::kSomeBlocks,
           .has_spare_work = &flags.has_uncached};
 }
 
@@ -152,8 +152,8 @@ void Engine::provide_memory(EngineMemory memory, std::shared_ptr<DecodedCache> d
     if (w->parts) w->parts->set_decoded_cache(decoded_cache_.get());
   }
   preloads_ = plan_.preloads && decoded_cache_->keeps();
-  const bool asked =
-      preloads_ || plan_.gathers || plan_.tier == CacheTier::kDirectory || plan_.tier == CacheTier::kHostRows;
+  const bool asked = preloads_ || plan_.gathers || plan_.keeps_all_units || plan_.tier == CacheTier::kDirectory ||
+                     plan_.tier == CacheTier::kHostRows;
   if (asked) decoded_cache_->policy.keep_everything();
   has_memory_ = true;
 }
@@ -240,7 +240,7 @@ Status Engine::start_epoch(std::uint64_t epoch, std::uint64_t position, const st
   if (decoded_cache_->rows && are_at_hand(*decoded_cache_->rows)) gather_ready_.store(true, std::memory_order_release);
   if (plan_.online) plan_.online->end();  // rows that were given for an epoch are for that one only
   const std::uint64_t listed = plan_.listed ? plan_.listed->version() : 0;
-  claims_.start(epoch, position);
+  gathered_ahead_bytes_ += needed_bytes_of(claims_.start(epoch, position));
   asked_blocks_.start(epoch);
   window_.start_epoch(epoch, position, plan_.online == nullptr && listed == listed_version_);
   listed_version_ = listed;
@@ -447,7 +447,7 @@ Engine::PeakMemory Engine::peak_memory() const {
 
 Engine::Decodes Engine::decodes() const {
   Decodes sum;
-  sum.needed_bytes = asked_blocks_.ahead_bytes();
+  sum.needed_bytes = asked_blocks_.ahead_bytes() + gathered_ahead_bytes_;
   for (const auto& w : decoders_) {
     sum.decoded_bytes += w->counters.decoded_bytes();
     sum.needed_bytes += w->counters.needed_bytes();

@@ -157,8 +157,8 @@ class Engine {
   void gather_parts(DecodeThread& w);
   void gather_batch(DecodeThread& decoder);
   void finish(DecodeThread& decoder);
-  void count_gathered(DecodeThread& decoder, std::uint64_t position, std::uint64_t samples);
-  void serve_damaged(DecodeThread& decoder, std::span<const SampleRef> samples, std::vector<RowFailure>& failures);
+  [[nodiscard]] std::uint64_t needed_bytes_of(double samples) const;
+  void serve_by_block(DecodeThread& decoder, std::span<const SampleRef> samples, std::vector<RowFailure>& failures);
   void persist_store();
   // engine_room.cpp
   void make_room();
@@ -187,8 +187,9 @@ class Engine {
   std::optional<RowGather> gather_;
   std::unique_ptr<UseSchedule> schedule_;  // of a BlockCache
   EpochClaims claims_;
-  EpochBlocks asked_blocks_;                  // of mapped samples that are gathered
-  std::optional<std::uint64_t> first_epoch_;  // for which resident arrays and preloaded blocks were decoded
+  EpochBlocks asked_blocks_;                            // of batches that are gathered from what is still being filled
+  std::atomic<std::uint64_t> gathered_ahead_bytes_{0};  // needed by batches that were gathered before their epoch began
+  std::optional<std::uint64_t> first_epoch_;            // for which resident arrays and preloaded blocks were decoded
   std::atomic<std::uint64_t> resident_bytes_{0};
   // Rows can be gathered from the store; every block that is decoded stays where it need not be decoded again.
   std::atomic<bool> gather_ready_{false}, may_keep_all_{false}, keeps_blocks_{false};

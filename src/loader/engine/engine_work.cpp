@@ -3,6 +3,7 @@
 #include <exception>
 
 #include "assembly/copying/finisher.h"
+#include "assembly/servers/missing_blocks.h"
 #include "assembly/window/requests_by_block.h"
 #include "base/memory/process_watch.h"
 #include "base/thrown.h"
@@ -21,13 +22,14 @@ Error error_at_file(const std::exception& thrown, const std::string& file) noexc
   return error;
 }
 
-/// Keep a block before a batch needs it. Where memory is short nothing comes of it: that is met again, and told of,
-/// when a batch does need it.
+/// Keep a block before a batch needs it. \return False where that failed, as where memory was short: it is met again,
+/// and told of, when a batch does need the block.
 template <class Keep>
-void keep_ahead(Keep keep) {
+bool keep_ahead(Keep keep) {
   try {
-    (void)keep();
-  } catch (const std::exception&) {  // as it says
+    return keep().empty();
+  } catch (const std::exception&) {
+    return false;
   }
 }
 
@@ -77,7 +79,7 @@ void Engine::preload_blocks(DecodeThread& w) {
   for (std::uint64_t u; !stopped_ && (u = next_preload_.fetch_add(1)) < plan_.num_units();) {
     const auto unit = static_cast<std::uint32_t>(u);
     if (!decoded_cache_->has(unit) && decoded_cache_->fills())
-      keep_ahead([&] {
+      (void)keep_ahead([&] {
         if (w.parts) return w.parts->keep(unit, cancelled);
         const BlockTable::FileRows place = plan_.blocks->place(unit);
         return w.server->serve({unit, place.file, place.rows, true, 0, {.ahead = true}}, {}, cancelled);
@@ -153,17 +155,16 @@ void Engine::keep_uncached(DecodeThread& w) {
   if (!block || !may_keep_all_ || decoded_cache_->has(*block)) return;
   const BlockTable::FileRows place = plan_.blocks->place(*block);
   const std::uint64_t next_use = schedule_ ? schedule_->next_use(*block, w.claim.epoch, true) : 0;
-  keep_ahead([&] {
+  (void)keep_ahead([&] {
     return w.server->serve({*block, place.file, place.rows, true, next_use, {.ahead = true}}, {},
                            window_.cancel_flag());
   });
 }
 
-/// A whole batch from the store that holds all rows.
+/// A whole batch from the store that has all rows, or is going to.
 void Engine::gather_batch(DecodeThread& w) {
   const StepContent& content = w.claim.runs[0].slot->content;
   const std::span<const SampleRef> samples = content.samples;
-  count_gathered(w, content.step.begin, samples.size());
   StageSpan span(w.counters.clock, Stage::kScatter);
   span.add_bytes(samples.size() * source_.sample_bytes());
   RowStore& store = (*decoded_cache_->rows)[0];
@@ -172,6 +173,7 @@ void Engine::gather_batch(DecodeThread& w) {
       if (const Status sound = store.check(s.block); !sound.ok())
         decoded_cache_->notice(DecodedCache::text_of(sound.error(), "The rows are read from their own file instead."));
   if (store.complete()) {
+    w.counters.add_decodes(0, needed_bytes_of(claims_.add_gathered(w.claim.epoch, content.step.begin, samples.size())));
     const SlotRun& slot = w.claim.runs[0];
     w.failures =
         gather_->gather(samples, {slot.slot->memory->fields.data(), slot.begin, slot.end,
@@ -179,31 +181,35 @@ void Engine::gather_batch(DecodeThread& w) {
     return;
   }
   span.stop();
-  gather_ready_.store(false, std::memory_order_relaxed);  // the next epoch goes by blocks
-  serve_damaged(w, samples, w.failures);
+  if (!plan_.gathers) gather_ready_.store(false, std::memory_order_relaxed);  // damaged: the next epoch goes by blocks
+  serve_by_block(w, samples, w.failures);
 }
 
-/// Samples from `position` on came from memory: their share of what one decode of every block would have been counts as
-/// needed, but for blocks that this epoch has asked for one by one. Rounded up, so that an epoch is never less than
-/// one.
-void Engine::count_gathered(DecodeThread& w, std::uint64_t position, std::uint64_t samples) {
+/// Samples that came from memory: their share of what one decode of every block would have been. Rounded up, so that an
+/// epoch is never less than one.
+std::uint64_t Engine::needed_bytes_of(double samples) const {
+  if (samples <= 0) return 0;
   std::uint64_t record_bytes = 0;
   for (const auto& array : source_.rows()->files[0].arrays) record_bytes += array->info().row_record_bytes();
   const double stored_per_row = static_cast<double>(plan_.data_bytes) / static_cast<double>(source_.sample_bytes()) /
                                 static_cast<double>(plan_.blocks->num_rows());
-  const double bytes =
-      static_cast<double>(samples * record_bytes) * stored_per_row * claims_.add_gathered(w.claim.epoch, position);
-  w.counters.add_decodes(0, static_cast<std::uint64_t>(std::ceil(bytes)));
+  return static_cast<std::uint64_t>(std::ceil(samples * static_cast<double>(record_bytes) * stored_per_row));
 }
 
-/// As gather_batch(), from a store of which some blocks turned out to be damaged: block by block, those from their own
-/// files.
-void Engine::serve_damaged(DecodeThread& w, std::span<const SampleRef> samples, std::vector<RowFailure>& failures) {
-  const RequestsByBlock wanted(samples);
+/// As gather_batch(), from a store that is still being filled, or of which some blocks turned out to be damaged: block
+/// by block, those that are not there from their own files.
+void Engine::serve_by_block(DecodeThread& w, std::span<const SampleRef> samples, std::vector<RowFailure>& failures) {
+  RequestsByBlock wanted(samples);
   const SlotRun& slot = w.claim.runs[0];
-  for (const RequestsByBlock::Block& block : wanted.blocks) {
+  const auto task_of = [&](std::uint64_t block, bool first, bool ahead) {
+    const BlockTable::FileRows place = plan_.blocks->place(block);
+    return BlockTask{block, place.file, place.rows, first, 0, {.ahead = ahead}};
+  };
+  claims_.add(w.claim.epoch, asked_blocks_.ask(w.claim.epoch, wanted.blocks, [&](std::uint32_t block) {
+    return w.server->needed_bytes(task_of(block, true, false));
+  }));
+  const auto serve = [&](const RequestsByBlock::Block& block) {
     const std::span<const Request> requests = wanted.of(block);
-    const BlockTable::FileRows place = plan_.blocks->place(block.block);
     RowDigest digest;
     const RowRun run{slot.slot->memory->fields.data(),
                      0,
@@ -212,12 +218,20 @@ void Engine::serve_damaged(DecodeThread& w, std::span<const SampleRef> samples, 
                      &digest,
                      plan_.seed,
                      w.claim.epoch};
-    for (const RowFailure& f : w.server->serve({block.block, place.file, place.rows, false, 0},
-                                               {requests, {}, {&run, 1}}, window_.cancel_flag()))
+    for (const RowFailure& f :
+         w.server->serve(task_of(block.unit, block.first, false), {requests, {}, {&run, 1}}, window_.cancel_flag()))
       for (const Request& r : requests)
         if (r.item >= f.rows.first && r.item < f.rows.end()) failures.push_back({{r.position, 1}, f.error});
     w.digests[0] += digest;
-  }
+  };
+  std::vector<RequestsByBlock::Block> busy;
+  serve_missing(
+      (*decoded_cache_->rows)[0], std::span(wanted.blocks), slot.slot->sequence, busy,
+      [](const RequestsByBlock::Block& b) { return std::uint64_t{b.unit}; }, serve,
+      [&](std::uint64_t block) {
+        (void)keep_ahead([&] { return w.server->serve(task_of(block, false, true), {}, window_.cancel_flag()); });
+      },
+      window_.cancel_flag());
 }
 
 }  // namespace headrace

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <mutex>
+#include <utility>
 
 namespace headrace {
 
@@ -16,27 +17,39 @@ class EpochClaims {
   EpochClaims(std::uint64_t blocks, std::uint64_t samples) : blocks_(blocks), samples_(samples) {}
 
   /// Note that an epoch begins after `position` samples, once more perhaps. Claims that ran ahead into it stay counted.
-  void start(std::uint64_t epoch, std::uint64_t position) {
+  /// \return What samples that came from memory before it began count as needed, as add_gathered() says.
+  [[nodiscard]] double start(std::uint64_t epoch, std::uint64_t position) {
     const std::lock_guard lock(mutex_);
+    started_ = epoch;
     Epoch& e = at(epoch);
-    if (e.claims > 0 || e.start == position) return;
+    const double ahead = std::exchange(e.ahead, 0.0);
+    if (e.claims > 0 || e.start == position) return ahead;
     e.start = position;
     e.gathered_from = kNowhere;  // what an earlier run through this epoch left
+    return 0;
   }
-  /// Count a block that was claimed for the first time in `epoch`.
-  void add(std::uint64_t epoch) { add(epoch, 1); }
+  /// Count blocks that were claimed for the first time in `epoch`.
+  void add(std::uint64_t epoch, std::uint64_t claims = 1) {
+    const std::lock_guard lock(mutex_);
+    at(epoch).claims += claims;
+  }
   /// Count all blocks: they were decoded for `epoch` before it began.
   void add_all(std::uint64_t epoch) { add(epoch, blocks_); }
-  /// Note that a batch of `epoch` that begins after `position` samples came from memory. \return What each of its
-  /// samples counts as needed, in decodes of a sample's share of a block: the blocks that were not claimed in the
-  /// epoch, divided over its samples from the first such batch on. 0 where every block was claimed.
-  [[nodiscard]] double add_gathered(std::uint64_t epoch, std::uint64_t position) {
+  /// Note that a batch of `epoch` of so many samples, which begins after `position` of them, came from memory. \return
+  /// What its samples count as needed, in decodes of a sample's share of a block: the blocks that were not claimed in
+  /// the epoch, divided over its samples from the first such batch on. 0 where every block was claimed, and before the
+  /// epoch begins.
+  [[nodiscard]] double add_gathered(std::uint64_t epoch, std::uint64_t position, std::uint64_t samples) {
     const std::lock_guard lock(mutex_);
     Epoch& e = at(epoch);
     e.gathered_from = std::min(e.gathered_from, std::max(position, e.start));
     if (blocks_ == 0 || e.claims >= blocks_ || e.gathered_from >= samples_) return 0;
     const double blocks_left = 1 - static_cast<double>(e.claims) / static_cast<double>(blocks_);
-    return blocks_left * static_cast<double>(samples_ - e.start) / static_cast<double>(samples_ - e.gathered_from);
+    const double counted = static_cast<double>(samples) * blocks_left * static_cast<double>(samples_ - e.start) /
+                           static_cast<double>(samples_ - e.gathered_from);
+    if (epoch <= started_) return counted;
+    e.ahead += counted;
+    return 0;
   }
 
  private:
@@ -44,19 +57,17 @@ class EpochClaims {
   struct Epoch {
     std::uint64_t number = ~std::uint64_t{0}, claims = 0, start = 0;
     std::uint64_t gathered_from = kNowhere;  // begin of the first batch from memory
+    double ahead = 0;                        // what came from memory before the epoch began
   };
   Epoch& at(std::uint64_t epoch) {
     Epoch& e = epochs_[epoch & 1];
     if (e.number != epoch) e = {.number = epoch};
     return e;
   }
-  void add(std::uint64_t epoch, std::uint64_t claims) {
-    const std::lock_guard lock(mutex_);
-    at(epoch).claims += claims;
-  }
 
   const std::uint64_t blocks_, samples_;
   std::mutex mutex_;
+  std::uint64_t started_ = 0;
   Epoch epochs_[2];  // by parity
 };
 

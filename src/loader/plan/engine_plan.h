@@ -95,7 +95,7 @@ struct EnginePlan {
   std::uint64_t cache_bytes = 0;    ///< Part of the budget, for what is kept.
   std::uint64_t keeping_bytes = 0;  ///< Scratch for blocks on their way there, all threads.
   bool preloads = false;            ///< All is decoded before the first batch.
-  /// kAllRows, and batches are gathered from there one by one: a block is decoded when one of them needs it first.
+  /// All rows fit, and batches are gathered from there one by one: a block is decoded when one of them needs it first.
   bool gathers = false;
   BlockCoding coding = BlockCoding::kRaw;  ///< Coding of kSomeBlocks.
   double coded_share = 1;                  ///< Encoded over decoded bytes.

@@ -13,7 +13,7 @@ namespace {
 struct StoresNeed {
   std::uint64_t pages_bytes = 0;  ///< In memory.
   std::uint64_t data_bytes = 0;
-  std::uint64_t dense_bytes = 0;  ///< Of a thread, for blocks on their way to files.
+  std::uint64_t dense_bytes = 0;  ///< What a thread takes, for blocks on their way to files.
 };
 
 StoresNeed need_of(const MappedSource& mapped) {

@@ -196,8 +196,8 @@ class MemoryPlanner {
     if (beside + rows_bytes <= limit) {
       plan_.tier = host ? CacheTier::kHostRows : CacheTier::kAllRows;
       plan_.cache_bytes = rows_bytes;
-      // Until all rows are there, a window of the order's span saves decoding blocks again that are not kept yet.
-      if (asked || host) plan_.wanted_slots = plan_.direct_window_slots();
+      plan_.wanted_slots = plan_.direct_window_slots();
+      plan_.gathers = true;
       plan_.preloads = asked;
       plan_.tier_reason = asked ? "cache='ram'" : "all of it fits the budget";
       return {};

@@ -73,11 +73,8 @@ std::string describe_keeping(const EnginePlan& p, const CacheChoice& choice, std
     case CacheTier::kAllRows:
       return fmt::format(
           "all rows, decoded, {} ({}): {}", format_bytes(p.data_bytes), p.tier_reason,
-          p.preloads
-              ? std::string("decoded before the first batch; from then on nothing is decoded, whatever the order")
-          : p.gathers
-              ? std::string("read when a batch first needs them; later ones are copied from there, whatever the order")
-              : fmt::format("{}; from then on nothing is decoded, whatever the order", kKeptWhen));
+          p.preloads ? "decoded before the first batch; from then on nothing is decoded, whatever the order"
+                     : "read when a batch first needs them; later ones are copied from there, whatever the order");
     case CacheTier::kHostRows:
       return fmt::format("rows, decoded, up to {} of {}, shared by the processes of this host ({})",
                          format_bytes(p.cache_bytes), format_bytes(p.data_bytes), p.tier_reason);

@@ -78,7 +78,7 @@ TEST_F(CheckMemory, TellsWhatIsTakenAtFirstFromWhatTheCacheAddsLater) {
   EXPECT_EQ(json["first_bytes"].get<std::uint64_t>(), json["total_bytes"].get<std::uint64_t>() - cache);
   const ToolResult result = check_memory(run_);
   EXPECT_NE(result.text.find("at first"), std::string::npos) << result.text;
-  EXPECT_NE(result.text.find("fills up over some epochs"), std::string::npos) << result.text;
+  EXPECT_NE(result.text.find("fills up in the first epoch"), std::string::npos) << result.text;
 
   run_.loader.cache = {CacheChoice::kRam, {}};  // there before the first batch
   const ToolResult ram = check_memory(run_);
