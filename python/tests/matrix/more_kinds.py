@@ -111,6 +111,11 @@ def events_table(folder: Path) -> Kind:
     )
 
 
+def _numbered() -> list[tuple[int, ...]]:
+    """Places of events that are rows of their file, or arrays of it."""
+    return [(number, row) for number, count in enumerate(EVENTS) for row in range(count)]
+
+
 def events_lists(folder: Path) -> Kind:
     """Lists in Parquet."""
 
@@ -121,7 +126,9 @@ def events_lists(folder: Path) -> Kind:
         made |= {name: pa.array(columns[name]) for name in TARGETS}
         pq.write_table(pa.table(made), folder / f"e_{number}.parquet", row_group_size=5)
 
-    return _flat(_events(folder, write, lambda _: hr.open(folder / "e_*.parquet")))
+    kind = _flat(_events(folder, write, lambda _: hr.open(folder / "e_*.parquet")))
+    kind.places = _numbered()
+    return kind
 
 
 def events_arrays(folder: Path) -> Kind:
@@ -136,7 +143,7 @@ def events_arrays(folder: Path) -> Kind:
     fields = {name: f"data/demo_*/{name}" for name in ("x", "cell")}
     kind = _events(folder, write, lambda _: hr.open(folder / "e_*.h5", fields), empty=False)
     kind.samples = [{name: one[name] for name in fields} for one in kind.samples]
-    kind.places = [(number, row) for number, count in enumerate(EVENTS) for row in range(count)]
+    kind.places = _numbered()
     kind.groups, kind.by, kind.label = [file for file, _ in kind.places], "file", "cell"
     return kind
 

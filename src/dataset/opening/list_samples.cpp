@@ -78,6 +78,7 @@ Dataset open_list_samples(const std::vector<std::string>& files, const OpenOptio
     list.file_ends.push_back(starts.size() - 1);
   }
   list.starts = std::make_shared<const std::vector<std::uint64_t>>(std::move(starts));
+  list.are_rows = true;
   if (source.notes && !source.notes->notices.empty()) list.notice = source.notes->notices[0];
   FilesNode node;
   node.options.nulls = options.nulls;

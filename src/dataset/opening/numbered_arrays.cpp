@@ -145,7 +145,7 @@ Dataset open_numbered_arrays(const std::vector<std::string>& files, const OpenOp
   source->set_columns(std::move(plan.columns));
   source->places = std::move(plan.places);
   list.starts = std::make_shared<const std::vector<std::uint64_t>>(std::move(starts));
-  list.is_array_each = true;
+  list.is_array_each = list.are_rows = true;
   if (list.starts->back() == 0)
     throw refuse("the samples have no rows", "Run: headrace inspect " + files[0]).with_file(files[0]);
   return Dataset(make_span_samples(std::move(source), std::move(list), targets, node_of(files_node(files, options))));

@@ -100,6 +100,7 @@ SpanList join_spans(std::span<const SpanList* const> lists) {
   starts.push_back(rows);
   all.starts = std::make_shared<const std::vector<std::uint64_t>>(std::move(starts));
   all.is_array_each = lists[0]->is_array_each;
+  all.are_rows = lists[0]->are_rows;
   for (const SpanList* const list : lists)
     if (list->named && !all.named) all.named = std::make_shared<const RowSet>(runs, std::span(std::as_const(named)));
   return all;

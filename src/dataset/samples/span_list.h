@@ -21,6 +21,7 @@ struct SpanList {
   std::shared_ptr<const RowSet> named;                       ///< Runs that are samples; null: all.
   std::string notice = {};                                   ///< What should be known of them; empty: nothing.
   bool is_array_each = false;                                ///< Each sample has arrays of its own in its file.
+  bool are_rows = false;  ///< Their file counts samples, as rows or arrays: a sample's place is its number there.
   [[nodiscard]] std::uint64_t num_samples() const { return named ? named->size() : starts->size() - 1; }
   /// Return the samples in the first `runs` runs.
   [[nodiscard]] std::uint64_t samples_before(std::uint64_t runs) const {

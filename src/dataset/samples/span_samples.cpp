@@ -47,7 +47,7 @@ class SpanMaker final : public SampleMaker {
   [[nodiscard]] bool follows_files() const override { return true; }
   [[nodiscard]] bool overlaps() const override { return false; }
   [[nodiscard]] std::string form() const override {
-    std::string text = list_.is_array_each ? "spans, an array each" : "spans";
+    std::string text = list_.is_array_each ? "spans, an array each" : list_.are_rows ? "lists" : "spans";
     if (shortening_.most_rows > 0)
       text += fmt::format(", {} {} rows", shortening_.drawn ? "any" : "the first", shortening_.most_rows);
     if (!targets_.source) return text;
@@ -125,12 +125,12 @@ class SpanMaker final : public SampleMaker {
     const std::uint64_t unit_bytes = layout.most_stored_rows() * source.row_bytes();
     return std::clamp(kSpanBlockBytes / std::max<std::uint64_t>(unit_bytes, 1), kLeast, kMost);
   }
-  /// First row of each file; none where it has a file's arrays for each sample.
+  /// First row of each file; none where a file counts samples.
   [[nodiscard]] std::vector<std::uint64_t> file_rows(const Source& source) const {
     std::vector<std::uint64_t> first;
     std::uint64_t rows = 0;
     for (const SourceFile& file : source.files) first.push_back(std::exchange(rows, rows + file.rows));
-    return first.size() == list_.file_ends.size() && !list_.is_array_each ? first : std::vector<std::uint64_t>();
+    return first.size() == list_.file_ends.size() && !list_.are_rows ? first : std::vector<std::uint64_t>();
   }
 
   const SpanList list_;
