@@ -142,7 +142,9 @@ void BlockServer::note_memory() {
 void BlockServer::serve_task(std::uint32_t file, const PieceTask& task, std::size_t i) {
   const ArrayReader& reader = *source_.files[file].arrays[task.array];
   std::span<std::byte> out;
-  if (filler_.active() && reader.info().repeats == 1)
+  runs_.clear();
+  if (filler_.active()) reader.runs(task.piece, runs_);
+  if (filler_.active() && reader.info().repeats == 1 && runs_.empty())  // else its rows go to several places
     out = filler_.place(fields_of_array_[task.array], geometry(reader, task.array, task.piece.across)[0], task.piece);
   StageSpan span(counters_.clock, Stage::kDecode);
   const Result<RowsAt> rows = decoder_.decode(file, task, i, out);
