@@ -74,3 +74,50 @@ def test_an_order_that_needs_some_blocks_decodes_those(files: Path) -> None:
     with hr.Loader(opened(files, "rows"), 32, sampler=few, threads=1) as loader:
         assert [n for batch in loader for n in batch["y"].tolist()] == few
         assert loader.report().chunks_decoded <= ROWS // 50 + ROWS // 64 + 1, "those of one file"
+
+
+@pytest.fixture(scope="module")
+def damaged(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A file of which one chunk is damaged, in a block of several."""
+    path = tmp_path_factory.mktemp("damaged") / "m.h5"
+    with h5py.File(path, "w") as file:
+        values = np.random.default_rng(0).integers(0, 50, (4000, 64)).astype("f4")
+        data = file.create_dataset("x", data=values, chunks=(50, 64), compression="gzip")
+        file.create_dataset("y", data=np.arange(4000), chunks=(50,), compression="gzip")
+        place = data.id.get_chunk_info(41).byte_offset
+    with path.open("r+b") as file:
+        file.seek(place + 2)
+        file.write(b"\xff" * 8)
+    return path
+
+
+@pytest.mark.parametrize("kind", ["rows", "windows"])
+def test_a_damaged_chunk_is_not_decoded_for_each_batch(damaged: Path, kind: str) -> None:
+    rows = hr.open(damaged, ["x", "y"])
+    sound = np.r_[0:2050, 2100:4000] if kind == "rows" else np.r_[0:205, 210:400]
+    data = (rows if kind == "rows" else rows.windows(10)).select(sound)
+    got = []
+    for cache in ("none", "auto"):
+        with hr.Loader(data, 8, shuffle=True, threads=2, cache=cache) as loader:
+            got.append([batch["y"].tolist() for _ in range(2) for batch in loader])
+            decoded = loader.report().chunks_decoded
+    assert got[0] == got[1]
+    assert decoded <= 2 * 80 + 2
+
+
+@pytest.mark.parametrize("cache", ["auto", "ram"])
+@pytest.mark.parametrize("kind", ["rows", "windows"])
+def test_damage_is_told_at_its_batch_in_every_epoch(damaged: Path, kind: str, cache: str) -> None:
+    def told(cache: str) -> list[tuple[int, str]]:
+        rows, found = hr.open(damaged, ["x", "y"]), []
+        with hr.Loader(rows if kind == "rows" else rows.windows(10), 8, shuffle=True, threads=3, cache=cache) as loader:
+            for epoch in range(3):
+                loader.set_epoch(epoch)
+                batches = 0
+                with pytest.raises(hr.CorruptDataError) as error:
+                    for _ in loader:
+                        batches += 1
+                found.append((batches, str(error.value)))
+        return found
+
+    assert told(cache) == told("none")

@@ -12,6 +12,7 @@
 #include <string>
 #include <string_view>
 
+#include "assembly/kept/damaged_rows.h"
 #include "assembly/kept/keep_policy.h"
 #include "base/memory/memory_budget.h"
 #include "base/notices.h"
@@ -31,6 +32,8 @@ class DecodedCache {
   std::shared_ptr<BlockCache> blocks;
   std::shared_ptr<Notices> notices = std::make_shared<Notices>();
   MemoryReservation reservation;  ///< Bytes reserved for `rows`, where it is memory.
+  DamagedRows damaged;            ///< What `rows` has not of its blocks.
+  bool is_private = false;        ///< `rows` is memory of this process alone, whose blocks may have damaged rows.
 
   [[nodiscard]] bool keeps() const { return rows != nullptr || blocks != nullptr; }
   /// Return true if the block is kept, or on its way there.

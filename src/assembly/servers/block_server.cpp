@@ -129,7 +129,7 @@ std::span<const RowFailure> BlockServer::serve(const BlockTask& task, const Want
   counters_.add_decodes(decoded, !task.first ? 0 : whole ? needed : std::min(decoded, needed));
   note_memory();
   finish_streaming();
-  if (filler_.active() && failures_.empty()) filler_.finish();
+  if (filler_.active() && (failures_.empty() || (whole && keep_damaged(task)))) filler_.finish();
   if (decoded_cache_) tell_policy(task, start_ns, false);
   return failures_;
 }

@@ -45,6 +45,7 @@ class BlockServer {
   void set_decoded_cache(DecodedCache* decoded_cache, std::size_t group = 0) {
     decoded_cache_ = decoded_cache->keeps() ? decoded_cache : nullptr;
     store_ = decoded_cache->rows ? &(*decoded_cache->rows)[group] : nullptr;
+    group_ = group;
   }
 
   /// Allocate scratch. Errors: kOutOfBudget.
@@ -75,6 +76,7 @@ class BlockServer {
   bool serve_kept(const BlockTask& task, const Wanted& wanted);
   void tell_policy(const BlockTask& task, std::uint64_t start_ns, bool hit);
   bool serve_from_store(const BlockTask& task, const Wanted& wanted);
+  bool keep_damaged(const BlockTask& task);
   bool serve_from_cache(const BlockTask& task, const Wanted& wanted);
   void put_dense(std::uint64_t block, std::span<const std::byte* const> fields, const Wanted& wanted);
   Status put_coded(const KeptBlock& kept, const Wanted& wanted);
@@ -101,6 +103,7 @@ class BlockServer {
   DecodeCounters& counters_;
   DecodedCache* decoded_cache_ = nullptr;
   RowStore* store_ = nullptr;  // of all rows; null: none
+  std::size_t group_ = 0;      // of the cache's stores
   const BlockForm form_;
   const Sink sink_;
   PiecePlanner planner_;

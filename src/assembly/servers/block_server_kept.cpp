@@ -55,6 +55,8 @@ bool BlockServer::serve_from_store(const BlockTask& task, const Wanted& wanted) 
     for (std::size_t f = 0; f < fields.size(); ++f)
       fields[f] = store.field(f) + store.layout().block_starts[task.block] * form_.row_bytes(f);
     put_dense(task.block, fields, wanted);
+    if (const DamagedRows::Failures* const damaged = decoded_cache_->damaged.of(group_, task.block))
+      for (const DamagedRows::Failure& f : *damaged) failures_.push_back({f.rows, f.error});
     decoded_cache_->counters.hits.fetch_add(1, std::memory_order_relaxed);
     return true;
   }
@@ -64,6 +66,19 @@ bool BlockServer::serve_from_store(const BlockTask& task, const Wanted& wanted) 
   else
     store.abandon(task.block);
   return false;
+}
+
+/// Note the rows that chunks of a block could not be decoded for, so that it can be kept. \return False where it
+/// cannot: it may be read next time, or other processes would read it.
+bool BlockServer::keep_damaged(const BlockTask& task) {
+  if (store_ == nullptr || !decoded_cache_->is_private) return false;
+  DamagedRows::Failures damaged;
+  for (const RowFailure& f : failures_) {
+    if (f.slot != nullptr || f.error.code() != ErrorCode::kCorruptData) return false;
+    damaged.push_back({f.rows, f.error});
+  }
+  decoded_cache_->damaged.add(group_, task.block, std::move(damaged));
+  return true;
 }
 
 std::span<const RowFailure> BlockServer::gather(std::uint64_t first_row, const Wanted& wanted) {

@@ -26,7 +26,7 @@ std::span<const RowFailure> PartServer::gather(const Claim& claim, RowDigest& di
     const RowRun run{slot.memory->fields.data() + of.first_array, 0, static_cast<std::uint32_t>(c.parts.size()),
                      first_place_of(c.step), &digest};
     if (!of.store->all_checked()) check_stretches(of);
-    if (!of.store->complete()) decode_missing(of, slot, run, cancelled);
+    if (!of.store->complete() || decoded_cache_->damaged.any()) decode_missing(of, slot, run, cancelled);
     for (const Stretch& s : stretches_)
       if (s.first) of.rows->count_kept(task_of(of, s.unit, true));
     put_gathered(of, slot, run);
@@ -86,12 +86,14 @@ void PartServer::check_stretches(const GroupServer& of) {
   }
 }
 
-/// Serve this batch's parts of blocks that are not in the store, which are no longer in `stretches_` and `gathered_`
-/// then.
+/// Serve this batch's parts of blocks that are not in the store, or not whole, which are no longer in `stretches_` and
+/// `gathered_` then.
 void PartServer::decode_missing(const GroupServer& of, const WindowSlot& slot, RowRun run,
                                 const std::atomic<bool>& cancelled) {
-  const auto missing = std::stable_partition(stretches_.begin(), stretches_.end(),
-                                             [&](const Stretch& s) { return of.store->ready(s.unit - of.first_unit); });
+  const auto missing = std::stable_partition(stretches_.begin(), stretches_.end(), [&](const Stretch& s) {
+    const std::uint32_t block = s.unit - of.first_unit;
+    return of.store->ready(block) && decoded_cache_->damaged.of(of.group, block) == nullptr;
+  });
   const auto ahead = [&](std::uint64_t block) {
     const auto unit = static_cast<std::uint32_t>(of.first_unit + block);
     if (!has_samples(unit)) return;

@@ -172,7 +172,7 @@ void Engine::gather_batch(DecodeThread& w) {
     for (const SampleRef s : samples)
       if (const Status sound = store.check(s.block); !sound.ok())
         decoded_cache_->notice(DecodedCache::text_of(sound.error(), "The rows are read from their own file instead."));
-  if (store.complete()) {
+  if (store.complete() && !decoded_cache_->damaged.any()) {
     w.counters.add_decodes(0, needed_bytes_of(claims_.add_gathered(w.claim.epoch, content.step.begin, samples.size())));
     const SlotRun& slot = w.claim.runs[0];
     w.failures =

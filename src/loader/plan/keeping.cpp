@@ -139,6 +139,7 @@ Result<std::shared_ptr<DecodedCache>> make_decoded_cache(const SampleSource& sou
       for (const StoredGroup& group : groups) {
         HEADRACE_ASSIGN(stores.emplace_back(), RowStore::in_memory(group.layout()));
       }
+      decoded_cache->is_private = true;
       break;
     }
     case CacheTier::kHostRows: {
