@@ -21,6 +21,18 @@ void will_need(const RowStore& store, std::uint64_t block, const Wanted& wanted)
   for (const Move& m : wanted.moves) store.will_need(block, {m.row, m.count});
 }
 
+bool wants(const std::vector<RowRange>& rows, const Wanted& wanted) {
+  const auto any_in = [&](std::uint64_t first, std::uint64_t count) {
+    return std::ranges::any_of(rows, [&](RowRange r) { return first < r.end() && r.first < first + count; });
+  };
+  if (std::ranges::any_of(wanted.moves, [&](const Move& m) { return any_in(m.row, m.count); })) return true;
+  return std::ranges::any_of(wanted.runs, [&](const RowRun& run) {
+    for (std::uint32_t i = run.begin; wanted.moves.empty() && i < run.end; ++i)
+      if (any_in(wanted.requests[i].item, 1)) return true;
+    return false;
+  });
+}
+
 }  // namespace
 
 /// \return True if nothing is left to do. Else filler_ says whether the block is to be kept.
@@ -46,6 +58,8 @@ bool BlockServer::serve_from_store(const BlockTask& task, const Wanted& wanted) 
     found = store.look_up(task.block);
   }
   if (found == RowStore::Lookup::kReady) {
+    if (const auto* const damaged = decoded_cache_->damaged.of(group_, task.block); damaged && wants(*damaged, wanted))
+      return false;  // read again
     if (const Status sound = store.check(task.block); !sound.ok()) {
       decoded_cache_->notice(DecodedCache::text_of(sound.error(), "The rows are read from their own file instead."));
       return false;
@@ -55,8 +69,6 @@ bool BlockServer::serve_from_store(const BlockTask& task, const Wanted& wanted) 
     for (std::size_t f = 0; f < fields.size(); ++f)
       fields[f] = store.field(f) + store.layout().block_starts[task.block] * form_.row_bytes(f);
     put_dense(task.block, fields, wanted);
-    if (const DamagedRows::Failures* const damaged = decoded_cache_->damaged.of(group_, task.block))
-      for (const DamagedRows::Failure& f : *damaged) failures_.push_back({f.rows, f.error});
     decoded_cache_->counters.hits.fetch_add(1, std::memory_order_relaxed);
     return true;
   }
@@ -72,10 +84,10 @@ bool BlockServer::serve_from_store(const BlockTask& task, const Wanted& wanted) 
 /// cannot: it may be read next time, or other processes would read it.
 bool BlockServer::keep_damaged(const BlockTask& task) {
   if (store_ == nullptr || !decoded_cache_->is_private) return false;
-  DamagedRows::Failures damaged;
+  std::vector<RowRange> damaged;
   for (const RowFailure& f : failures_) {
     if (f.slot != nullptr || f.error.code() != ErrorCode::kCorruptData) return false;
-    damaged.push_back({f.rows, f.error});
+    damaged.push_back(f.rows);
   }
   decoded_cache_->damaged.add(group_, task.block, std::move(damaged));
   return true;
