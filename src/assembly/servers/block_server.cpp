@@ -141,9 +141,8 @@ void BlockServer::note_memory() {
 
 void BlockServer::serve_task(std::uint32_t file, const PieceTask& task, std::size_t i) {
   const ArrayReader& reader = *source_.files[file].arrays[task.array];
+  find_runs(reader, task.piece);
   std::span<std::byte> out;
-  runs_.clear();
-  if (filler_.active()) reader.runs(task.piece, runs_);
   if (filler_.active() && reader.info().repeats == 1 && runs_.empty())  // else its rows go to several places
     out = filler_.place(fields_of_array_[task.array], geometry(reader, task.array, task.piece.across)[0], task.piece);
   StageSpan span(counters_.clock, Stage::kDecode);
@@ -171,12 +170,15 @@ void BlockServer::put(std::size_t field, const FieldRows& from, std::uint64_t fi
   counters_.add_requests_scanned(work.requests_scanned);
 }
 
-/// Rows of a piece, to all fields that are columns of its array.
+void BlockServer::find_runs(const ArrayReader& reader, const Piece& piece) {
+  runs_.clear();
+  reader.runs(piece, runs_);
+}
+
+/// Rows of a piece, of which the runs were found, to all fields that are columns of its array.
 void BlockServer::put_piece(std::uint32_t file, const PieceTask& task, const RowsAt& rows, StageSpan& span) {
   const std::uint32_t array = task.array, across = task.piece.across;
   const ArrayReader& reader = *source_.files[file].arrays[array];
-  runs_.clear();
-  reader.runs(task.piece, runs_);
   RowsAt at = rows;
   if (!runs_.empty()) {
     by_row(wanted_);
@@ -204,6 +206,7 @@ void BlockServer::serve_side_task(std::uint32_t file, const PieceTask& task) {
   if (!part.ok()) return fail_piece(file, task, part.error());
   StageSpan span(counters_.clock, Stage::kScatter);
   const DecodedPart& p = **part;
+  find_runs(*source_.files[file].arrays[task.array], task.piece);
   put_piece(file, task, {p.data.data(), p.row_stride_bytes, decoder_.first_row_of(file) + p.rows.first, p.rows.count},
             span);
 }

@@ -90,6 +90,7 @@ class BlockServer {
   const Wanted& by_row(Wanted&& wanted) = delete;
   void serve_task(std::uint32_t file, const PieceTask& task, std::size_t i);
   void serve_side_task(std::uint32_t file, const PieceTask& task);
+  void find_runs(const ArrayReader& reader, const Piece& piece);
   void put_piece(std::uint32_t file, const PieceTask& task, const RowsAt& rows, StageSpan& span);
   void fail(RowRange piece_rows, Error error);
   void fail_piece(std::uint32_t file, const PieceTask& task, const Error& error);

@@ -62,8 +62,7 @@ void BlockServer::place(const ResidentArrays::ArrayPart& part, const Piece& piec
   const std::vector<std::byte*>& columns = to.columns(part.file, part.array);
   const std::uint64_t first_row = decoder_.first_row_of(part.file), repeats = reader.info().repeats;
   const std::uint64_t part_begin = first_row + part.rows.first, part_end = first_row + part.rows.end();
-  runs_.clear();
-  reader.runs(piece, runs_);
+  find_runs(reader, piece);
   for (std::size_t k = 0; k < columns.size(); ++k) {
     const std::uint64_t row_bytes = form_.row_bytes(fields_of_array_[part.array][k]);
     const auto copy = [&](const RowsAt& rows) {

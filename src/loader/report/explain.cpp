@@ -65,7 +65,9 @@ std::string describe_keeping(const EnginePlan& p, const CacheChoice& choice, std
       if (!mapped.empty())
         return fmt::format("{}, decoded, in {}: {:.0f} % of them ({}), {}", p.boxes ? "chunks" : "rows",
                            format_bytes(p.cache_bytes), 100 * std::min(share, 1.0), format_bytes(p.data_bytes),
-                           p.draws_samples() ? "the first ones decoded" : kKeptWhen);
+                           p.keeps_all_units   ? "each when it is first decoded"
+                           : p.draws_samples() ? "the first ones decoded"
+                                               : kKeptWhen);
       return fmt::format("blocks, in {}: {:.0f} % of the decoded data ({}), {}", format_bytes(p.cache_bytes),
                          100 * std::min(share / p.coded_share, 1.0), format_bytes(p.data_bytes),
                          p.coding == BlockCoding::kRaw ? "more if re-encoding pays, which the first epoch measures"

@@ -271,10 +271,11 @@ std::string Report::text() const {
                      group_digits(cache.hits), group_digits(cache.misses)));
     if (cache.complete) line("", "complete: batches come from it, and nothing is read from the files");
     if (cache.epochs_left > 0)
-      line("", fmt::format(
-                   "it grows while your loop works on a batch, and a little while it waits for one: about {}{} more "
-                   "epoch{} until it is full",
-                   cache.epochs_left, cache.epochs_left < 100 ? "" : " or", plural(cache.epochs_left)));
+      line("",
+           fmt::format(
+               "it grows as blocks are decoded, and more while your loop works on a batch: about {}{} more epoch{} of "
+               "all samples until it is full",
+               cache.epochs_left, cache.epochs_left < 100 ? "" : " or", plural(cache.epochs_left)));
   }
   for (const std::string& notice : notices) line("NOTICE", notice);
   line("MEMORY", fmt::format("peak {} of {} planned, budget {}", format_bytes(memory.peak_bytes),

@@ -27,10 +27,10 @@ std::vector<MemoryComponent> memory_components(const EnginePlan& plan, std::uint
        fmt::format("{} batches of {}: those being filled, and two in your loop", plan.slots,
                    format_bytes(plan.slot_bytes))},
       {"cache", plan.cache_bytes,
-       plan.preloads                         ? "all rows, decoded before the first batch"
-       : plan.gathers                        ? "all rows: fills up in the first epoch"
-       : plan.tier == CacheTier::kSomeBlocks ? "blocks for later epochs: fills up over some epochs, less if re-encoded"
-                                             : "rows kept for later epochs: fills up over some epochs"},
+       plan.preloads                          ? "all rows, decoded before the first batch"
+       : plan.gathers || plan.keeps_all_units ? "all of it: fills up in the first epoch"
+       : plan.tier == CacheTier::kSomeBlocks  ? "blocks for later epochs: fills up over some epochs, less if re-encoded"
+                                              : "rows kept for later epochs: fills up over some epochs"},
       {"decode scratch", plan.scratch_bytes + plan.keeping_bytes,
        fmt::format("{} thread{}", plan.threads, plural(plan.threads))},
       {"read buffers", plan.read_buffer_bytes, fmt::format("{} thread{}", plan.threads, plural(plan.threads))},
