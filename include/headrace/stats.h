@@ -26,7 +26,8 @@ struct StatsOptions {
 };
 
 /// What stats() found, one number for each feature: each entry of the field's last axis, over all samples and all other
-/// axes. A field without axes is one feature.
+/// axes. A field without axes is one feature, and so is an array of patches: every voxel that some patch has counts
+/// once, and every voxel of the volumes where patches are drawn anew in each epoch.
 struct Stats {
   std::vector<double> mean;          ///< Arithmetic mean.
   std::vector<double> std;           ///< Standard deviation of all values (divided by their number, not by one less).

@@ -388,10 +388,11 @@ class Dataset:
         """Return the mean, standard deviation and range: ``mean, std = jets.stats("x", where="x[..., 0] != 0")``.
 
         One number for each entry of the field's last axis, over all samples and all other axes; a field without axes
-        is one number. Reads the field once, in double precision, on all threads; the result does not depend on their
-        number. It is kept in the user's cache directory (``HEADRACE_CACHE``) and found again at once, as long as no
-        file has changed. NaNs and infinities are left out, counted and warned about. Blocks; the GIL is released;
-        Ctrl-C stops it.
+        is one number. So is an array of patches: each voxel that some patch has counts once, and every voxel of the
+        volumes where patches are drawn. Reads the field once, in double precision, on all threads; the result does not
+        depend on their number. It is kept in the user's cache directory (``HEADRACE_CACHE``) and found again at once,
+        as long as no file has changed. NaNs and infinities are left out, counted and warned about. Blocks; the GIL is
+        released; Ctrl-C stops it.
 
         Args:
             field: Name of a field of integers, booleans or floating-point numbers.

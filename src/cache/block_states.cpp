@@ -64,6 +64,11 @@ BlockStates::Claim BlockStates::claim(std::uint64_t block) {
   }
 }
 
+bool BlockStates::can_fill(std::uint64_t block) const {
+  const std::uint32_t seen = words_[block].load(std::memory_order_acquire);
+  return seen != kReadyWord && (!is_filling(seen) || is_orphan(seen));
+}
+
 bool BlockStates::wait(std::uint64_t block, std::chrono::nanoseconds limit) {
   Word& word = words_[block];
   const auto start = std::chrono::steady_clock::now();

@@ -33,6 +33,8 @@ class BlockStates {
   [[nodiscard]] bool ready(std::uint64_t block) const {
     return words_[block].load(std::memory_order_acquire) == kReadyWord;
   }
+  /// Return true where claim() would say kFill or kVerify now.
+  [[nodiscard]] bool can_fill(std::uint64_t block) const;
   bool wait(std::uint64_t block, std::chrono::nanoseconds limit);
   /// \return True for the block that makes them all ready, once among all processes.
   bool publish(std::uint64_t block);

@@ -16,6 +16,7 @@ class InPlaceStore : public RowStore {
  public:
   [[nodiscard]] const RowLayout& layout() const final { return layout_; }
   [[nodiscard]] bool ready(std::uint64_t block) const final { return states_.ready(block); }
+  [[nodiscard]] bool can_fill(std::uint64_t block) const override { return states_.can_fill(block); }
   bool wait(std::uint64_t block, std::chrono::nanoseconds limit) final { return states_.wait(block, limit); }
   Status put(std::uint64_t block, std::span<const std::byte* const> rows) final {
     for (std::size_t field = 0; field < layout_.fields.size(); ++field) {

@@ -37,9 +37,9 @@ std::uint64_t RowLayout::row_bytes() const {
   return bytes;
 }
 
-std::uint64_t RowStore::pages_for(std::uint64_t rows, std::span<const StoredColumn> fields, std::uint64_t num_blocks) {
-  std::uint64_t bytes = PageBuffer::charge_for(BlockStates::bytes_for(num_blocks) + kPayerBytes);
-  for (const StoredColumn& field : fields) bytes += PageBuffer::charge_for(rows * field.row_bytes());
+std::uint64_t RowStore::pages_for(const RowLayout& layout) {
+  std::uint64_t bytes = PageBuffer::charge_for(BlockStates::bytes_for(layout.num_blocks()) + kPayerBytes);
+  for (const StoredColumn& field : layout.fields) bytes += PageBuffer::charge_for(layout.rows() * field.row_bytes());
   return bytes;
 }
 

@@ -44,7 +44,7 @@ class RowStore {
   /// Make a store in pages of this process, touched as they are filled. Errors: kOutOfBudget.
   static Result<std::shared_ptr<RowStore>> in_memory(RowLayout layout);
   /// Return the bytes of pages that in_memory(), or the processes of a host together, take for so many rows.
-  static std::uint64_t pages_for(std::uint64_t rows, std::span<const StoredColumn> fields, std::uint64_t num_blocks);
+  static std::uint64_t pages_for(const RowLayout& layout);
 
   [[nodiscard]] virtual const RowLayout& layout() const = 0;
   /// Return the row 0 of a field. Rows of blocks that are not ready may hold anything.
@@ -63,6 +63,8 @@ class RowStore {
   };
   virtual Lookup look_up(std::uint64_t block) = 0;
   [[nodiscard]] virtual bool ready(std::uint64_t block) const = 0;
+  /// Return true where look_up() would say kFill now, and take nothing: who asks does not keep others from the block.
+  [[nodiscard]] virtual bool can_fill(std::uint64_t block) const = 0;
   /// Wait until a busy block is not busy any more, its filler is seen to be dead, or `limit` is over. \return ready().
   virtual bool wait(std::uint64_t block, std::chrono::nanoseconds limit) = 0;
 

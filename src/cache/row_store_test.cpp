@@ -28,7 +28,7 @@ TEST(RowLayout, CountsRowsBlocksAndBytes) {
 
 TEST(RowStoreInMemory, PaysForAllRows) {
   const auto store = RowStore::in_memory(layout_of(10, 4)).value();
-  EXPECT_EQ(store->charged_bytes(), RowStore::pages_for(10, store->layout().fields, 3));
+  EXPECT_EQ(store->charged_bytes(), RowStore::pages_for(store->layout()));
   EXPECT_GE(store->charged_bytes(), store->layout().data_bytes());
 }
 

@@ -349,18 +349,16 @@ std::uint64_t Loader::held_over_bytes() const {
 std::shared_ptr<Engine> Loader::Impl::start_preload(const std::shared_ptr<void>& alive, const Progress& progress) {
   const EngineManager::Busy busy(*manager);
   if (manager->prepare_preload().value()) consumer->end_epoch();
-  manager->set_consumer(alive);
+  // An epoch that goes on keeps the engine busy, also when this is done.
+  if (manager->state() != EngineManager::State::kRunning) manager->set_consumer(alive);
   std::shared_ptr<Engine> made = engine();
   if (!made->wants_preload()) {
-    const SampleSource& source = impl_of(dataset())->source;
     const std::vector<std::string> why = manager->notices()->all(Notices::Of::kRun);
     const std::vector<std::string>& warned = made->plan().warnings;
     if (options().cache.mode == CacheChoice::kDirectory && !(why.empty() && warned.empty()))
       throw Error(ErrorCode::kWriteFailed, why.empty() ? warned.back() : DecodedCache::reason_of(why.front()));
     throw Error(ErrorCode::kInvalidArgument, "preload() needs a cache of all rows, and this loader has none")
-        .with_hint(!source.mapped()         ? "Make it with cache='ram', or a directory."
-                   : source.mapped()->boxes ? "Give it cache='ram', or cache='auto' and more memory=."
-                                            : "Give it cache='ram' or a directory, or cache='auto' and more memory=.");
+        .with_hint("Give it cache='ram' or a directory, or cache='auto' and more memory=.");
   }
   const auto asked = [&] { return progress(0, made->preload().all); };
   manager

@@ -132,6 +132,23 @@ TEST(Pause, PreloadBeginsAnewWhereOthersTookItsMemory) {
   EXPECT_EQ(kept.report().chunks_decoded, decoded);
 }
 
+/// An epoch that goes on is no idle one after preload() either: others let it go on.
+TEST(Pause, PreloadInTheMiddleOfAnEpochLetsItGoOn) {
+  const ProcessMemory memory(3 * kSmallMemory);
+  LoaderOptions options{.batch = Samples{32}, .threads = 1};
+  options.cache.mode = CacheChoice::kRam;
+  Loader kept(large_rows(4), options);
+  Loader::Epoch live = kept.epoch();
+  std::uint64_t batches = 0;
+  for (; batches < 5; ++batches) ASSERT_TRUE(live.next());
+  kept.preload();
+  const LoaderOptions large{.batch = Samples{400}, .order = ExactShuffle{}, .threads = 1};
+  Loader other(large_rows(4), large);
+  EXPECT_EQ(delivered(other, 1, [] {}).size(), 4u);
+  while (live.next()) ++batches;
+  EXPECT_EQ(batches, kept.num_batches());
+}
+
 TEST(Pause, ALoaderThatKeepsItsRowsStartsBesideOthers) {
   const ProcessMemory memory(3 * kSmallMemory);
   const LoaderOptions large{.batch = Samples{400}, .order = ExactShuffle{}, .threads = 1};

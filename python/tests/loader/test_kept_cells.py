@@ -198,3 +198,107 @@ def test_a_damaged_chunk_is_an_error_each_time(tmp_path: Path, cut: dict[str, An
         for _ in range(3):
             with pytest.raises(hr.CorruptDataError, match=r"\(1,0,1\)"):
                 list(loader)
+
+
+STORES: dict[str, dict[str, Any]] = {"a directory": {}, "a host": {"share": "host", "cache": "ram"}}
+
+
+def in_store(store: str, folder: Path) -> dict[str, Any]:
+    return STORES[store] or {"cache": folder / "kept"}
+
+
+@pytest.mark.parametrize("store", STORES)
+@pytest.mark.parametrize("cut", [{"stride": PATCH, "edge": "fill", "fill": 7}, {"samples_per_epoch": 90}], ids=str)
+@pytest.mark.parametrize("which", ["volumes", "sparse"])
+def test_all_cells_in_a_store(
+    request: pytest.FixtureRequest, tmp_path: Path, which: str, cut: dict[str, Any], store: str
+) -> None:
+    """The first loader decodes each chunk once, at most; the second one, beside it, none of them."""
+    data = request.getfixturevalue(which).patches(PATCH, **cut)
+    want, _ = batches_of(data, cache="none")
+    options = in_store(store, tmp_path)
+    with hr.Loader(data, 7, shuffle=True, seed=3, threads=3, **options) as first:
+        first.preload()
+        assert first.report().cache.complete
+        got = [{name: np.array(column) for name, column in batch.items()} for _ in range(2) for batch in first]
+        report = first.report()
+        assert_same(got, want)
+        assert report.cache.kind == ("shared rows" if store == "a host" else "directory")
+        assert report.cache.hits > 0
+        if which == "volumes":
+            assert report.chunks_decoded == report.cache.all_blocks
+        again, second = batches_of(data, **options)
+    assert_same(again, want)
+    assert which != "volumes" or second.chunks_decoded == 0  # else some chunks are read from their file
+    assert second.cache.complete
+
+
+@pytest.mark.parametrize("store", STORES)
+def test_a_store_is_filled_by_the_batches(volumes: hr.Volumes, tmp_path: Path, store: str) -> None:
+    """A grid asks for every chunk: after one epoch all are there, whatever the threads."""
+    data = volumes.patches(PATCH, stride=PATCH)
+    want, _ = batches_of(data, cache="none")
+    got, report = batches_of(
+        data, **{**in_store(store, tmp_path), "cache": in_store(store, tmp_path).get("cache", "auto")}
+    )
+    assert_same(got, want)
+    assert report.cache.complete
+    assert report.chunks_decoded == report.cache.all_blocks
+
+
+def test_a_directory_goes_on_where_a_run_ended(volumes: hr.Volumes, tmp_path: Path) -> None:
+    """What patches have not asked for is decoded by a later run, and what is there is not decoded again."""
+    data = volumes.patches(PATCH, stride=PATCH)
+    some = data.select(range(0, len(data), 5))  # a data set of its own: it has a folder of its own
+    batches_of(some, cache=tmp_path)
+    with hr.Loader(data, 7, cache=tmp_path, threads=1) as loader:
+        next(iter(loader))
+    with hr.Loader(data, 7, cache=tmp_path, threads=1) as loader:
+        loader.preload()
+        assert loader.report().cache.complete
+    assert batches_of(data, cache=tmp_path)[1].chunks_decoded == 0
+
+
+def test_a_damaged_block_of_a_directory_is_read_from_its_file(volumes: hr.Volumes, tmp_path: Path) -> None:
+    data = volumes.patches(PATCH, stride=PATCH)
+    want, _ = batches_of(data, cache="none")
+    with hr.Loader(data, 7, cache=tmp_path) as loader:
+        loader.preload()
+    (stored,) = tmp_path.glob("*/raw.npy")
+    with stored.open("r+b") as file:
+        file.seek(-300, 2)
+        file.write(b"damage")
+    with pytest.warns(UserWarning, match="own file"):
+        got, report = batches_of(data, cache=tmp_path)
+    assert_same(got, want)
+    assert 0 < report.chunks_decoded <= 4
+
+
+@pytest.mark.parametrize("store", STORES)
+def test_a_damaged_chunk_is_not_stored(tmp_path: Path, store: str) -> None:
+    with h5py.File(tmp_path / "x.h5", "w") as file:
+        values = np.arange(32**3, dtype="f4").reshape(32, 32, 32)
+        file.create_dataset("x", data=values, chunks=(16, 16, 16), compression="gzip", fletcher32=True)
+        offset = file["x"].id.get_chunk_info(5).byte_offset
+    with (tmp_path / "x.h5").open("r+b") as raw:
+        raw.seek(offset + 20)
+        raw.write(b"\xff\xff\xff\xff")
+    data = hr.open_volume(tmp_path / "x.h5", ["x"]).patches((8, 8, 8), stride=(8, 8, 8))
+    for _ in range(2):
+        with hr.Loader(data, 4, threads=3, **in_store(store, tmp_path)) as loader:
+            for _ in range(2):
+                with pytest.raises(hr.CorruptDataError, match=r"\(1,0,1\)"):
+                    list(loader)
+            assert not loader.report().cache.complete
+
+
+def test_a_directory_is_of_no_use_to_what_is_stored_as_it_is(tmp_path: Path) -> None:
+    np.save(tmp_path / "v.npy", np.arange(20**3).reshape(20, 20, 20))
+    data = hr.open_volume(tmp_path / "v.npy").patches((6, 6, 6), stride=(6, 6, 6))
+    with (
+        pytest.warns(UserWarning, match="stored as they are delivered"),
+        hr.Loader(data, 4, cache=tmp_path / "kept") as loader,
+    ):
+        list(loader)
+        assert loader.report().cache.kind == "nothing"
+    assert not (tmp_path / "kept").exists()

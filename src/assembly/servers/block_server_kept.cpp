@@ -54,11 +54,8 @@ void BlockServer::tell_policy(const BlockTask& task, std::uint64_t start_ns, boo
 bool BlockServer::serve_from_store(const BlockTask& task, const Wanted& wanted) {
   RowStore& store = *store_;
   RowStore::Lookup found = store.look_up(task.block);
-  // A thread that only asked whether the block is free may have held it for a moment: then another decodes it now.
-  const auto until = std::chrono::steady_clock::now() + kLongestWait;
-  for (auto now = until - kLongestWait; found == RowStore::Lookup::kBusy && now < until;
-       now = std::chrono::steady_clock::now()) {
-    store.wait(task.block, until - now);
+  if (found == RowStore::Lookup::kBusy) {
+    store.wait(task.block, kLongestWait);
     found = store.look_up(task.block);
   }
   if (found == RowStore::Lookup::kReady) {

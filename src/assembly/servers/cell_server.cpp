@@ -53,7 +53,7 @@ Status CellServer::prepare() {
 }
 
 void CellServer::release() {
-  for (PageBuffer* buffer : {&out_, &ping_, &pong_, &stored_}) buffer->reset();
+  for (PageBuffer* buffer : {&out_, &ping_, &pong_, &stored_, &padded_}) buffer->reset();
 }
 
 Status CellServer::locate(Task& task) {
@@ -156,6 +156,13 @@ Status CellServer::decode_boxes(const Task& task, std::span<RowDigest> digests,
   return {};
 }
 
+/// Read boxes by themselves, or decode the cell, whichever is less. \param then  As decode_boxes() has it; not called
+/// where nothing is decoded.
+Status CellServer::serve_from_file(const Task& task, std::span<RowDigest> digests, const std::atomic<bool>& cancelled,
+                                   const std::function<void(const std::byte*)>& then) {
+  return reads_boxes(task) ? read_boxes(task, digests, cancelled) : decode_boxes(task, digests, then);
+}
+
 void CellServer::scatter(const Task& task, const std::byte* cell, std::span<RowDigest> digests) {
   StageSpan span(counters_.clock, Stage::kScatter);
   std::uint64_t copied_bytes = 0;
@@ -181,7 +188,9 @@ void CellServer::serve(const Claim& claim, SampleMap::GroupUnit at, std::size_t 
   Status done = locate(task);
   if (done.ok()) {
     list_requests(claim, task);
-    done = reads_boxes(task) ? read_boxes(task, digests, cancelled) : copy_boxes(claim, task, digests);
+    done = decoded_cache_ && decoded_cache_->rows ? serve_from_store(claim, task, digests, cancelled)
+           : reads_boxes(task)                    ? read_boxes(task, digests, cancelled)
+                                                  : copy_boxes(claim, task, digests);
   }
   if (!done.ok()) {
     Error& error = done.error();

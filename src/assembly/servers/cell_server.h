@@ -59,8 +59,14 @@ class CellServer {
   void list_requests(const Claim& claim, const Task& task);
   [[nodiscard]] bool reads_boxes(const Task& task) const;
   Status read_boxes(const Task& task, std::span<RowDigest> digests, const std::atomic<bool>& cancelled);
+  Status serve_from_file(const Task& task, std::span<RowDigest> digests, const std::atomic<bool>& cancelled,
+                         const std::function<void(const std::byte*)>& then);
   // cell_server_kept.cpp
   Status copy_boxes(const Claim& claim, const Task& task, std::span<RowDigest> digests);
+  // cell_server_stored.cpp
+  Status serve_from_store(const Claim& claim, const Task& task, std::span<RowDigest> digests,
+                          const std::atomic<bool>& cancelled);
+  void put_in_store(RowStore& store, std::uint64_t cell, std::span<const std::byte> decoded);
 
   Status decode_boxes(const Task& task, std::span<RowDigest> digests,
                       const std::function<void(const std::byte*)>& then);
@@ -73,7 +79,7 @@ class CellServer {
   const std::vector<SourceGroup>& groups_;
   DecodeCounters& counters_;
   DecodedCache* decoded_cache_ = nullptr;
-  PageBuffer stored_, out_, ping_, pong_;
+  PageBuffer stored_, out_, ping_, pong_, padded_;
   std::vector<BoxRequest> requests_;
   std::vector<Piece> pieces_;
 };

@@ -13,13 +13,6 @@
 
 namespace headrace {
 
-/// Return true if a block is neither in the store nor on its way there.
-inline bool is_free(RowStore& store, std::uint64_t block) {
-  if (store.ready(block) || store.look_up(block) != RowStore::Lookup::kFill) return false;
-  store.abandon(block);  // serve() asks for it again
-  return true;
-}
-
 /// Serve items, each what a batch has in one block: first those in blocks that no other thread decodes, from a place
 /// that differs from batch to batch, as batches at one time want nearly the same blocks; then the others. While a block
 /// of these is waited for, some behind it are decoded: an order that goes through the files wants them next.
@@ -27,7 +20,7 @@ inline bool is_free(RowStore& store, std::uint64_t block) {
 /// serve  Serve an item, decoding its block into the store where it is not there. \param ahead  Decode a block into the
 /// store, if some sample may want it.
 template <class Item, class BlockOf, class Serve, class Ahead>
-void serve_missing(RowStore& store, std::span<Item> items, std::uint64_t sequence, std::vector<Item>& busy,
+void serve_missing(const RowStore& store, std::span<Item> items, std::uint64_t sequence, std::vector<Item>& busy,
                    const BlockOf& block_of, const Serve& serve, const Ahead& ahead,
                    const std::atomic<bool>& cancelled) {
   constexpr double kGolden = 0.6180339887498949;
@@ -37,7 +30,7 @@ void serve_missing(RowStore& store, std::span<Item> items, std::uint64_t sequenc
   std::rotate(items.begin(), items.begin() + begin, items.end());
   busy.clear();
   for (const Item& item : items)
-    if (is_free(store, block_of(item)))
+    if (store.can_fill(block_of(item)))
       serve(item);
     else
       busy.push_back(item);
@@ -45,7 +38,7 @@ void serve_missing(RowStore& store, std::span<Item> items, std::uint64_t sequenc
     const std::uint64_t block = block_of(item),
                         last = std::min(block + kDecodedBehind, store.layout().num_blocks() - 1);
     for (std::uint64_t next = block + 1; next <= last && !store.ready(block) && !cancelled; ++next)
-      if (is_free(store, next)) ahead(next);
+      if (store.can_fill(next)) ahead(next);
     serve(item);
   }
 }

@@ -21,6 +21,7 @@ class BuildingStore final : public RowStore {
   }
   Lookup look_up(std::uint64_t block) override;
   [[nodiscard]] bool ready(std::uint64_t block) const override { return states_.ready(block); }
+  [[nodiscard]] bool can_fill(std::uint64_t block) const override { return states_.can_fill(block); }
   bool wait(std::uint64_t block, std::chrono::nanoseconds limit) override { return states_.wait(block, limit); }
   /// Return null: a store to a mapped page that finds the disk full would end in SIGBUS.
   [[nodiscard]] std::byte* writable(std::size_t, std::uint64_t) override { return nullptr; }

@@ -72,6 +72,7 @@ class MappedCache final : public RowStore {
   [[nodiscard]] bool ready(std::uint64_t block) const override {
     return seen_[block].load(std::memory_order_relaxed) != kBad;
   }
+  [[nodiscard]] bool can_fill(std::uint64_t) const override { return false; }
   bool wait(std::uint64_t block, std::chrono::nanoseconds) override { return ready(block); }
   [[nodiscard]] std::byte* writable(std::size_t, std::uint64_t) override { return nullptr; }
   Status put(std::uint64_t, std::span<const std::byte* const>) override {

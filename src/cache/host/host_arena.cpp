@@ -94,6 +94,9 @@ class HostArena final : public InPlaceStore {
     abandon(block);
     return Lookup::kFull;
   }
+  [[nodiscard]] bool can_fill(std::uint64_t block) const override {
+    return block < plan_.kept_blocks && InPlaceStore::can_fill(block);
+  }
   [[nodiscard]] std::byte* writable(std::size_t field, std::uint64_t block) override {
     return map_.data() + plan_.field_starts[field] + block_bytes(layout_, field, block).offset;
   }

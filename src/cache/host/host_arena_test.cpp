@@ -73,6 +73,7 @@ TEST_F(HostArenaTest, KeepsTheFirstBlocksThatFit) {
   EXPECT_EQ(kept, 2 * page / 600);
   EXPECT_EQ(second->look_up(kept), Lookup::kFull);
   EXPECT_EQ(second->look_up(last), Lookup::kFull);
+  EXPECT_FALSE(second->can_fill(kept) || second->can_fill(last));
   EXPECT_FALSE(second->ready(last));
   EXPECT_FALSE(second->wait(last, 1h));
   for (std::uint64_t block = 0; block < kept; ++block) {

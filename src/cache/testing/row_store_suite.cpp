@@ -73,13 +73,16 @@ void refuses_layouts_that_cannot_be(RowStoreTest& test) {
 void a_block_is_filled_once(RowStoreTest& test) {
   const auto store = test.open();
   ASSERT_NE(store, nullptr);
+  EXPECT_TRUE(store->can_fill(1));
   EXPECT_EQ(store->look_up(1), Lookup::kFill);
+  EXPECT_FALSE(store->can_fill(1));
   EXPECT_EQ(store->look_up(1), Lookup::kBusy);
   EXPECT_FALSE(store->ready(1));
   ASSERT_TRUE(put_rows(*store, 1).ok());
   EXPECT_FALSE(store->ready(1));
   EXPECT_FALSE(store->publish(1));
   EXPECT_TRUE(store->ready(1));
+  EXPECT_FALSE(store->can_fill(1));
   EXPECT_EQ(store->look_up(1), Lookup::kReady);
   EXPECT_TRUE(store->wait(1, 0s));
   EXPECT_TRUE(store->check(1).ok());
@@ -115,6 +118,7 @@ void an_abandoned_block_is_somebody_elses(RowStoreTest& test) {
   ASSERT_NE(store, nullptr);
   ASSERT_EQ(store->look_up(0), Lookup::kFill);
   store->abandon(0);
+  EXPECT_TRUE(store->can_fill(0));
   EXPECT_FALSE(store->wait(0, 1s));
   EXPECT_EQ(store->look_up(0), Lookup::kFill);
   ASSERT_TRUE(put_rows(*store, 0).ok());

@@ -62,6 +62,7 @@ std::uint64_t Spans::first_ending_behind(std::uint64_t row) const {
   if (count_ == 0) return 0;
   const std::size_t at = stretch_at(row);
   const Stretch& s = stretches_[at];
+  if (row < s.rows.first) return s.first_sample;
   const std::uint64_t in_stretch = row - s.rows.first;
   return std::min(end_sample(at), s.first_sample + (in_stretch < length_ ? 0 : (in_stretch - length_) / stride_ + 1));
 }
@@ -74,6 +75,7 @@ std::uint64_t Spans::first_beginning_at(std::uint64_t row) const {
   if (count_ == 0) return 0;
   const std::size_t at = stretch_at(row);
   const Stretch& s = stretches_[at];
+  if (row < s.rows.first) return s.first_sample;
   return std::min(end_sample(at), s.first_sample + (row - s.rows.first + stride_ - 1) / stride_);
 }
 

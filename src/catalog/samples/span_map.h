@@ -22,8 +22,8 @@ class Spans {
   static Spans between(std::vector<std::uint64_t> starts);
   static Spans between(std::shared_ptr<const std::vector<std::uint64_t>> starts);
   /// Make spans of which the i-th of a stretch has its rows [i * stride, i * stride + length): windows, which overlap
-  /// where length is above stride, as many as fit. \param stretches  Rows over whose ends no window reaches, one after
-  /// the other.
+  /// where length is above stride, as many as fit. \param stretches  Rows over whose ends no window reaches, ascending
+  /// and apart.
   static Spans windows(std::vector<RowRange> stretches, std::uint64_t stride, std::uint64_t length);
 
   [[nodiscard]] std::uint64_t size() const { return count_; }

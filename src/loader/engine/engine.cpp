@@ -37,11 +37,6 @@ RowSums sums_of(const BlockTable& blocks) {
   return sums;
 }
 
-/// Can whole batches be gathered from there?
-bool are_at_hand(const RowStores& rows) {
-  return rows.complete() && rows.random_access();
-}
-
 /// What an engine tells its window while it runs.
 struct Flags {
   const std::atomic<bool>&gather_ready, &keeps_blocks, &has_uncached;
@@ -117,6 +112,11 @@ std::shared_ptr<Engine> Engine::make(SampleSource source, EnginePlan plan, Threa
           }};
 }
 
+/// Return true if whole batches can be gathered from there. Boxes go by cells: a claim has those of several batches.
+bool Engine::can_gather(const RowStores& rows) const {
+  return !plan_.boxes && rows.complete() && rows.random_access();
+}
+
 void Engine::provide_memory(EngineMemory memory, std::shared_ptr<DecodedCache> decoded_cache) {
   budget_ = std::move(memory.budget);
   slots_memory_ = std::move(memory.slots);
@@ -128,14 +128,17 @@ void Engine::provide_memory(EngineMemory memory, std::shared_ptr<DecodedCache> d
   cache_bytes_ = plan_.cache_bytes;
   kept_blocks_ = decoded_cache->blocks;
   if (decoded_cache->blocks) {
-    schedule_ = std::make_unique<UseSchedule>(plan_.sampler, plan_.share);
+    if (!plan_.map)
+      schedule_ = std::make_unique<UseSchedule>(plan_.sampler, plan_.share);
+    else if (!plan_.keeps_all_units)
+      unit_uses_ = std::make_unique<UnitUses>(plan_.steps, plan_.map, plan_.seed, plan_.slots * plan_.global_batch);
     may_keep_all_ = plan_.fits_encoded;
     decoded_cache->blocks->set_growing(plan_.fits_encoded && plan_.slots > plan_.direct_window_slots());
   }
   if (decoded_cache->rows) {
     if (source_.rows()) gather_.emplace((*decoded_cache->rows)[0], *plan_.blocks, source_.rows()->program);
     decoded_cache->set_complete_callback([this] { persist_store(); });
-    gather_ready_.store(plan_.gathers || are_at_hand(*decoded_cache->rows), std::memory_order_release);
+    gather_ready_.store(plan_.gathers || can_gather(*decoded_cache->rows), std::memory_order_release);
     // A whole cache with damaged blocks is not mended.
     const bool fills =
         plan_.tier != CacheTier::kDirectory || plan_.keeping_bytes > 0 || decoded_cache->rows->complete();
@@ -190,7 +193,7 @@ bool Engine::wants_preload() {
 /// from it.
 void Engine::persist_store() {
   if (!decoded_cache_->rows->complete()) return;
-  gather_ready_.store(are_at_hand(*decoded_cache_->rows), std::memory_order_release);
+  gather_ready_.store(can_gather(*decoded_cache_->rows), std::memory_order_release);
   if (stopped_ || persister_.joinable()) return;
   const auto finish = [decoded_cache = decoded_cache_, rows = decoded_cache_->rows] {
     try {
@@ -237,7 +240,7 @@ Status Engine::start_epoch(std::uint64_t epoch, std::uint64_t position, const st
     first_epoch_ = epoch;
   }
   decoded_cache_->settle_charge();
-  if (decoded_cache_->rows && are_at_hand(*decoded_cache_->rows)) gather_ready_.store(true, std::memory_order_release);
+  if (decoded_cache_->rows && can_gather(*decoded_cache_->rows)) gather_ready_.store(true, std::memory_order_release);
   if (plan_.online) plan_.online->end();  // rows that were given for an epoch are for that one only
   const std::uint64_t listed = plan_.listed ? plan_.listed->version() : 0;
   gathered_ahead_bytes_ += needed_bytes_of(claims_.start(epoch, position));

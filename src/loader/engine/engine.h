@@ -25,6 +25,7 @@
 #include "loader/engine/epoch_claims.h"
 #include "loader/plan/engine_plan.h"
 #include "loader/plan/uncached_blocks.h"
+#include "loader/plan/unit_uses.h"
 #include "loader/plan/use_schedule.h"
 
 namespace headrace {
@@ -159,6 +160,7 @@ class Engine {
   void finish(DecodeThread& decoder);
   [[nodiscard]] std::uint64_t needed_bytes_of(double samples) const;
   void serve_by_block(DecodeThread& decoder, std::span<const SampleRef> samples, std::vector<RowFailure>& failures);
+  [[nodiscard]] bool can_gather(const RowStores& rows) const;
   void persist_store();
   // engine_room.cpp
   void make_room();
@@ -185,7 +187,8 @@ class Engine {
   mutable std::mutex cache_mutex_;
   std::shared_ptr<DecodedCache> decoded_cache_;
   std::optional<RowGather> gather_;
-  std::unique_ptr<UseSchedule> schedule_;  // of a BlockCache
+  std::unique_ptr<UseSchedule> schedule_;  // of a BlockCache of rows
+  std::unique_ptr<UnitUses> unit_uses_;    // of one of a map's units, where they do not all fit
   EpochClaims claims_;
   EpochBlocks asked_blocks_;                            // of batches that are gathered from what is still being filled
   std::atomic<std::uint64_t> gathered_ahead_bytes_{0};  // needed by batches that were gathered before their epoch began

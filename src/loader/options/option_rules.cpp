@@ -116,19 +116,10 @@ Status check_samples(const SampleSource& source, const LoaderOptions& options) {
                   "Leave the sampler out, or use the parts of the mixture.");
   const MappedSource* const mapped = source.mapped();
   if (!mapped) return {};
-  const auto unsupported = [&](std::string_view option, std::string_view why, std::string_view hint) {
-    return Error(ErrorCode::kUnsupported, fmt::format("{} for {} is not there yet{}", option, mapped->what, why))
-        .with_hint(hint);
-  };
   if (in_groups && mapped->map->draws_samples())
     return refuse(
         fmt::format("group_by= makes batches of numbered samples, and {} are drawn anew in each epoch", mapped->what),
         "A grid has numbers: give stride instead of samples_per_epoch.");
-  if (!mapped->boxes) return {};
-  if (options.cache.mode == CacheChoice::kDirectory)
-    return unsupported("a cache directory", "", "Use cache='ram', 'auto' or 'none'.");
-  if (options.share == Share::kHost)
-    return unsupported("share='host'", ": each process has its own cache", "Leave it out.");
   return {};
 }
 

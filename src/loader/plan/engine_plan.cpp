@@ -10,6 +10,7 @@
 #include "delivery/slot_pool.h"
 #include "loader/plan/plan_memory.h"
 #include "loader/plan/plan_order.h"
+#include "loader/plan/window_need.h"
 
 namespace headrace {
 

@@ -11,6 +11,7 @@
 #include "base/random/philox.h"
 #include "base/text/number_text.h"
 #include "cache/host/host_arena.h"
+#include "loader/plan/stored_groups.h"
 #include "storage/file_system.h"
 #include "storage/storage_kind.h"
 #include "storage/version_now.h"
@@ -74,40 +75,6 @@ double keep_share() {
   return share && *share >= 0 ? *share : KeepPolicy::kShare;
 }
 
-/// The rows of blocks, as a store has them.
-RowLayout row_layout(const Source& source, const BlockTable& blocks) {
-  RowLayout layout;
-  layout.fields = *source.columns;
-  layout.block_starts.reserve(blocks.num_blocks() + 1);
-  std::uint64_t row = 0;
-  for (std::uint64_t b = 0; b < blocks.num_blocks(); ++b) {
-    layout.block_starts.push_back(row);
-    row += blocks.place(b).rows.count;
-  }
-  layout.block_starts.push_back(row);
-  return layout;
-}
-
-/// Columns that decode together, and their blocks.
-struct StoredGroup {
-  const Source& source;
-  const BlockTable& blocks;
-  [[nodiscard]] RowLayout layout() const { return row_layout(source, blocks); }
-  [[nodiscard]] std::uint64_t pages_bytes() const {
-    const RowLayout rows = layout();
-    return RowStore::pages_for(rows.rows(), rows.fields, rows.num_blocks());
-  }
-};
-
-/// Return those of samples that are made of rows. \param blocks  Of samples that are rows.
-std::vector<StoredGroup> groups_of(const SampleSource& source, const BlockTable& blocks) {
-  std::vector<StoredGroup> groups;
-  if (const Source* const rows = source.rows()) return {{*rows, blocks}};
-  if (source.mapped()->boxes) return groups;
-  for (const SourceGroup& group : source.mapped()->groups) groups.push_back({*group.source, *group.layout.table});
-  return groups;
-}
-
 }  // namespace
 
 Result<std::shared_ptr<DecodedCache>> make_decoded_cache(const SampleSource& source, const EnginePlan& plan,
@@ -117,7 +84,7 @@ Result<std::shared_ptr<DecodedCache>> make_decoded_cache(const SampleSource& sou
                                                          const std::shared_ptr<Notices>& notices) {
   auto decoded_cache = std::make_shared<DecodedCache>(keep_share());
   decoded_cache->notices = notices;
-  const std::vector<StoredGroup> groups = groups_of(source, *plan.blocks);
+  const std::vector<StoredGroup> groups = stored_groups(source, plan.layout, *plan.blocks);
   std::vector<std::shared_ptr<RowStore>> stores;
   switch (plan.tier) {
     case CacheTier::kNothing:
@@ -128,7 +95,7 @@ Result<std::shared_ptr<DecodedCache>> make_decoded_cache(const SampleSource& sou
       options.capacity_bytes = plan.cache_bytes;
       options.coding = plan.coding;
       options.coded_share = plan.coded_share;
-      options.epoch_ticks = Sampler::kEpochTicks;
+      options.epoch_ticks = plan.map ? 1 : Sampler::kEpochTicks;  // a unit is used several times an epoch
       decoded_cache->blocks = std::make_shared<BlockCache>(budget, std::move(options));
       MemoryBudget::process()->add_reclaimable(decoded_cache->blocks,
                                                plan.preloads ? ReclaimRank::kKept : ReclaimRank::kCache);
@@ -137,7 +104,7 @@ Result<std::shared_ptr<DecodedCache>> make_decoded_cache(const SampleSource& sou
     case CacheTier::kAllRows: {
       HEADRACE_ASSIGN(decoded_cache->reservation, budget->try_reserve(MemoryTag::kBlockCache, plan.cache_bytes));
       for (const StoredGroup& group : groups) {
-        HEADRACE_ASSIGN(stores.emplace_back(), RowStore::in_memory(group.layout()));
+        HEADRACE_ASSIGN(stores.emplace_back(), RowStore::in_memory(group.rows));
       }
       decoded_cache->is_private = true;
       break;
@@ -145,8 +112,8 @@ Result<std::shared_ptr<DecodedCache>> make_decoded_cache(const SampleSource& sou
     case CacheTier::kHostRows: {
       std::uint64_t left = plan.cache_bytes, charged = 0;
       for (std::size_t g = groups.size(); g-- > 0;) {  // the first may take what the others leave
-        const std::uint64_t bytes = g == 0 ? left : std::min(left, groups[g].pages_bytes());
-        auto store = open_host_arena(host_key(origin_of(groups[g].source, identity)), groups[g].layout(), bytes);
+        const std::uint64_t bytes = g == 0 ? left : std::min(left, RowStore::pages_for(groups[g].rows));
+        auto store = open_host_arena(host_key(origin_of(groups[g].source, identity)), groups[g].rows, bytes);
         if (!store.ok()) {
           decoded_cache->notice(DecodedCache::text_of(store.error(), "This process caches nothing."));
           return decoded_cache;
@@ -163,7 +130,7 @@ Result<std::shared_ptr<DecodedCache>> make_decoded_cache(const SampleSource& sou
       if (!cache.rows) {
         HEADRACE_ASSIGN(decoded_cache->reservation, budget->try_reserve(MemoryTag::kBlockCache, plan.cache_bytes));
         for (const StoredGroup& group : groups) {
-          auto opened = open_cache_directory(choice.directory, origin_of(group.source, identity), group.layout());
+          auto opened = open_cache_directory(choice.directory, origin_of(group.source, identity), group.rows);
           if (!opened.ok()) {
             decoded_cache->notice(DecodedCache::text_of(opened.error(), DecodedCache::kGoesOn));
             decoded_cache->reservation.release();
@@ -193,8 +160,8 @@ Result<std::shared_ptr<DecodedCache>> make_decoded_cache(const SampleSource& sou
 CompleteCache find_cache(const Dataset::Impl& dataset, const CacheChoice& choice, const std::string& identity) {
   CompleteCache whole;
   std::vector<std::shared_ptr<RowStore>> stores;
-  for (const StoredGroup& group : groups_of(dataset.source, *dataset.blocks)) {
-    CacheOpened found = find_whole_cache(choice.directory, origin_of(group.source, identity), group.layout());
+  for (const StoredGroup& group : stored_groups(dataset.source, dataset.layout, *dataset.blocks)) {
+    CacheOpened found = find_whole_cache(choice.directory, origin_of(group.source, identity), group.rows);
     whole.notes.insert(whole.notes.end(), found.notes.begin(), found.notes.end());
     if (!found.store) return whole;
     stores.push_back(std::move(found.store));

@@ -43,6 +43,7 @@ constexpr std::string_view kKeptWhen =
 /// already? \param engine  That runs, or will, as the plan says.
 std::string describe_keeping(const EnginePlan& p, const CacheChoice& choice, std::string_view mapped, bool known,
                              const Engine& engine) {
+  const std::string_view units = p.boxes ? "chunks" : "rows";
   const double share = p.data_bytes ? static_cast<double>(p.cache_bytes) / static_cast<double>(p.data_bytes) : 0;
   switch (p.tier) {
     case CacheTier::kNothing:
@@ -61,10 +62,10 @@ std::string describe_keeping(const EnginePlan& p, const CacheChoice& choice, std
                            format_bytes(p.data_bytes), kKeptWhen);
       if (p.preloads)
         return fmt::format("all {}, decoded, {} ({}): decoded before the first batch; from then on nothing is decoded",
-                           p.boxes ? "chunks" : "rows", format_bytes(p.data_bytes), p.tier_reason);
+                           units, format_bytes(p.data_bytes), p.tier_reason);
       if (!mapped.empty())
-        return fmt::format("{}, decoded, in {}: {:.0f} % of them ({}), {}", p.boxes ? "chunks" : "rows",
-                           format_bytes(p.cache_bytes), 100 * std::min(share, 1.0), format_bytes(p.data_bytes),
+        return fmt::format("{}, decoded, in {}: {:.0f} % of them ({}), {}", units, format_bytes(p.cache_bytes),
+                           100 * std::min(share, 1.0), format_bytes(p.data_bytes),
                            p.keeps_all_units   ? "each when it is first decoded"
                            : p.draws_samples() ? "the first ones decoded"
                                                : kKeptWhen);
@@ -78,18 +79,17 @@ std::string describe_keeping(const EnginePlan& p, const CacheChoice& choice, std
           p.preloads ? "decoded before the first batch; from then on nothing is decoded, whatever the order"
                      : "read when a batch first needs them; later ones are copied from there, whatever the order");
     case CacheTier::kHostRows:
-      return fmt::format("rows, decoded, up to {} of {}, shared by the processes of this host ({})",
+      return fmt::format("{}, decoded, up to {} of {}, shared by the processes of this host ({})", units,
                          format_bytes(p.cache_bytes), format_bytes(p.data_bytes), p.tier_reason);
     case CacheTier::kDirectory:
       if (engine.has_memory() && !engine.decoded_cache()->last().of_rows)
         return fmt::format("nothing is kept between epochs: {} could not be used, see the warnings", choice.directory);
       if (p.gather_ready)
         return fmt::format(
-            "all rows, decoded, in {} of .npy files in {}: complete, so they are mapped and nothing is decoded",
+            "all {}, decoded, in {} of .npy files in {}: complete, so they are mapped and nothing is decoded", units,
             format_bytes(p.data_bytes), choice.directory);
-      return fmt::format(
-          "all rows, decoded, in {} of .npy files in {}: written as they are decoded, mapped from then on",
-          format_bytes(p.data_bytes), choice.directory);
+      return fmt::format("all {}, decoded, in {} of .npy files in {}: written as they are decoded, mapped from then on",
+                         units, format_bytes(p.data_bytes), choice.directory);
   }
   return "";
 }

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "loader/plan/plan_memory.h"
+#include "loader/plan/window_need.h"
 
 namespace headrace {
 namespace {

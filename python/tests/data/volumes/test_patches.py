@@ -472,6 +472,3 @@ def test_mixtures_of_patches_are_refused_by_name(gzip: Opened) -> None:
     data = gzip[0].patches(PATCH, samples_per_epoch=10)
     with pytest.raises((hr.UnsupportedError, hr.InvalidArgumentError), match="patches"):
         hr.mix({"a": (data, 1.0), "b": (data, 1.0)})
-    for tool in (lambda: hr.Loader(data, 4, cache="there/"),):
-        with pytest.raises((hr.UnsupportedError, hr.InvalidArgumentError), match="patches"):
-            tool()

@@ -28,7 +28,6 @@ def test_windows_that_cannot_be(corpus: str, tmp_path: Path) -> None:
         with pytest.raises(hr.InvalidArgumentError, match=message):
             data.windows(**words)
     for other, message in (
-        (data.select(slice(0, 50)), "windows of selected rows"),
         (data.map(T.Cast("corpus", dtype="int64")), "windows of transformed rows"),
         (hr.mix({"a": data, "b": data}), "windows of a mixture"),
         (data.windows(8), r"windows\(\) of windows"),
