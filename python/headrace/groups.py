@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
+from headrace._groups.levels import Levels
 from headrace._groups.places import Places
 from headrace._groups.ranks import add_up, is_shared
 from headrace._groups.totals import NO_GROUP, REDUCTIONS, DeviceTotals, Totals
@@ -49,11 +51,13 @@ class GroupReducer:
         groups: The loader whose batches are added (also a :class:`headrace.torch.DataLoader`, or one of a data module),
             or the number of groups; None: ``sizes`` says it. Of a loader whose samples lie along several axes
             (``open(sample_axes=)``), the levels are the first of these axes: it says their sizes, and where each row
-            belongs.
+            belongs. With ``group_by="file"`` the coarsest of several levels is the file, and the others are the first
+            axes. Files may differ in how many segments their recordings have.
         reduce: What to compute, of every level: one name or several.
         nested: Names of the levels, from the finest to the coarsest. Default: the one level of the loader's groups.
-        sizes: How many groups of a level there are in one of the next coarser level; for the coarsest, which
-            ``groups`` says else, how many there are in all.
+        sizes: How many groups of a level there are in one of the next coarser level: a whole number, or, where they
+            differ, whole numbers of shape (groups of the next coarser level,). For the coarsest, which ``groups`` says
+            else, how many there are in all. As an attribute: a whole number where all are equal, else an int64 array.
         ids: With several levels: the field of a batch, or a function of it, that gives whole numbers of shape (rows,
             levels), the coarsest level first, as sample ids come: (file, long, short).
         num_classes: Number of classes. Default: from the first values; needed where votes are given as whole numbers.
@@ -71,7 +75,7 @@ class GroupReducer:
         *,
         reduce: str | Sequence[str] = ("vote", "mean"),
         nested: Sequence[str] | None = None,
-        sizes: Mapping[str, int] | None = None,
+        sizes: Mapping[str, Any] | None = None,
         ids: str | Callable[[Any], Any] | None = None,
         num_classes: int | None = None,
         threshold: float | str = 0.5,
@@ -81,16 +85,24 @@ class GroupReducer:
         engine = getattr(groups, "loader", groups)  # of a DataLoader, and of what a DataModule makes
         loader = engine if isinstance(engine, Loader) else None
         self.nested = _names("nested", nested) if nested is not None else (loader._level if loader else "file",)
-        self._places = _places(loader, self.nested) if loader and sizes is None and ids is None else None
+        by_group = nested is None and loader is not None and bool(loader.group_by)  # not axis 0, the first of Places
+        placed = loader is not None and sizes is None and ids is None and not by_group
+        self._places = _places(loader, self.nested) if placed and loader else None
+        self._group_is_finest = loader is not None and loader.group_by == len(self.nested) - 1
         if self._places is not None:
             sizes, groups = dict(zip(self.nested[::-1], self._places.sizes, strict=True)), None
         elif loader is not None:
-            if loader.group_by is None:
+            told = ids is not None and self.nested[-1] in (sizes or {})
+            if loader.group_by is None and not told:
                 raise invalid(
-                    "the loader's batches are not of whole groups", 'Make it with group_by="file", or a field.'
+                    "the loader's batches are not of whole groups",
+                    'Make it with group_by="file", or a field.'
+                    if len(self.nested) == 1
+                    else "Give sizes= and ids=: the samples lie along one axis, which does not say the levels.",
                 )
-            groups = loader.num_groups
-        self.sizes = _sizes(self.nested, sizes, groups)
+            groups = None if loader.group_by is None else loader.num_groups
+        self._levels = Levels(self.nested, sizes, groups)
+        self.sizes = self._levels.sizes
         if ids is not None and not isinstance(ids, str) and not callable(ids):
             raise invalid(f"ids must be the name of a field or a function of a batch, not {ids!r}")
         self._ids = ids
@@ -106,7 +118,28 @@ class GroupReducer:
     @property
     def num_groups(self) -> int:
         """Number of groups of the finest level, over all coarser ones."""
-        return int(np.prod([self.sizes[name] for name in self.nested], dtype=np.int64))
+        return self._levels.counts[self.nested[0]]
+
+    def parents(self, level: str) -> np.ndarray[Any, np.dtype[np.int64]]:
+        """Return in which group of the next coarser level each group of ``level`` lies.
+
+        With recordings of different length this says which results of :meth:`result` belong together:
+        ``result["long"]["vote"][reducer.parents("long") == 5]`` are the votes of the ``long`` of file 5.
+
+        Args:
+            level: Name of a level, but of the coarsest, which lies in no other.
+
+        Returns:
+            Numbers of groups of the next coarser level, in rising order: int64 of shape (groups of the level,).
+
+        Raises:
+            InvalidArgumentError: There is no such level, or it is the coarsest.
+        """
+        if level == self.nested[-1]:
+            raise invalid(f"{level!r} is the coarsest level: its groups lie in no other", "Name a finer one.")
+        one_of("level", level, self.nested[:-1])
+        found: np.ndarray[Any, np.dtype[np.int64]] = self._levels.parents(level)
+        return found
 
     def add(self, groups: Any, values: Any) -> None:
         """Add the rows of a batch. On a device nothing waits for it.
@@ -204,27 +237,19 @@ class GroupReducer:
                 f"ids have shape {tuple(ids.shape)}; (rows, {levels}) is expected, for {', '.join(self.nested[::-1])}",
                 "Give one number for each level, the coarsest first.",
             )
-        flat = ids[:, 0]
-        for axis, name in enumerate(self.nested[::-1]):
-            column, size = ids[:, axis], self.sizes[name]
-            if not isinstance(column, np.ndarray):  # result() says what is not there: nothing waits for a device
-                flat = column if axis == 0 else flat * size + column
-                flat = flat.where((column >= 0) & (column < size) & (flat >= 0), -2)
-                continue
-            if len(column) and not 0 <= int(column.min()) <= int(column.max()) < size:
-                raise invalid(
-                    f"{name} {int(column.max() if column.max() >= size else column.min())} is not there; "
-                    f"there are 0 to {size - 1}",
-                    "Give sizes= as the data has them.",
-                )
-            flat = column if axis == 0 else flat * size + column
-        return flat
+        return self._levels.numbers(ids)
 
     def _ids_of(self, batch: Mapping[str, Any]) -> Any:
         if callable(self._ids):
             return self._ids(batch)
         if self._places is not None and "_rows" in batch:
             return self._places.of_rows(_unwrapped(batch["_rows"])[0])
+        if self._places is not None and not self._group_is_finest:  # _group is of another level
+            raise invalid(
+                f"the batch has no field _rows, which says where rows lie in {', '.join(self.nested[::-1])}; it has "
+                f"{', '.join(batch)}",
+                "Make the loader whose batches are added with provenance=True.",
+            )
         name = self._ids or "_group"
         if name not in batch:
             raise invalid(
@@ -247,7 +272,9 @@ class GroupReducer:
             By level, then by reduction, and with ``"count"``, the number of things that were reduced: arrays with the
             level's groups on their first axis, and the classes on their last where rows had any. Tensors of the CPU
             where values were tensors. Groups are counted through the coarser levels: the second of the ``long`` of file
-            5 has the number ``5 * sizes["long"] + 1``.
+            5 has the number ``5 * sizes["long"] + 1``; where files have different numbers of them, ``sizes["long"]`` is
+            an array, and the number is ``sizes["long"][:5].sum() + 1``. :meth:`parents` has the way back. A file of
+            none has a count of 0.
 
         Raises:
             InvalidArgumentError: No rows were added, on any rank; ranks reduce other things; or rows that were added on
@@ -270,7 +297,8 @@ class GroupReducer:
         for level, name in enumerate(self.nested):
             out[name] = totals.results()
             if level + 1 < len(self.nested):
-                totals = totals.folded(self.sizes[name])
+                groups = self._levels.counts[self.nested[level + 1]]
+                totals = totals.folded(groups, partial(self._levels.parents, name))
         return out
 
     def _blank(self, like: dict[str, Any]) -> Totals:
@@ -282,27 +310,33 @@ class GroupReducer:
         self._totals, self._shape = None, None
 
     def __repr__(self) -> str:
-        levels = ", ".join(f"{self.sizes[name]} {name}" for name in self.nested[::-1])
-        return f"<headrace.GroupReducer: {', '.join(self.reduce)} of {levels}>"
+        return f"<headrace.GroupReducer: {', '.join(self.reduce)} of {self._levels}>"
 
 
 def _places(loader: Loader, levels: tuple[str, ...]) -> Places | None:
-    """Return where rows belong, if the levels are axes of the loader's samples and its batches say so; else None.
+    """Return where rows belong, if the levels are axes of the loader's samples, or its files and such axes; else None.
 
     Raises:
         InvalidArgumentError: The levels are axes, and the batches do not have the places of rows along them.
     """
-    axes = min(len(shape) for shape in loader.dataset.sample_shape)
-    if axes == 1 or isinstance(loader.group_by, str) or (loader.group_by is None and not loader.provenance):
+    if min(len(shape) for shape in loader.dataset.sample_shape) == 1:
         return None
-    places = Places(loader.dataset, len(levels))
-    if not loader.provenance and loader.group_by != len(levels) - 1:
-        raise invalid(
-            f"the loader's groups are places along axis {loader.group_by}; its batches do not have "
-            f"the places of rows in {', '.join(levels[::-1])}",
-            "Make the loader with provenance=True.",
-        )
-    return places
+    of_files = loader.group_by == "file" and len(levels) > 1
+    if isinstance(loader.group_by, str) and not of_files:
+        return None
+    places = Places(loader.dataset, len(levels), by_file=of_files)
+    if loader.provenance or loader.group_by == len(levels) - 1:
+        return places
+    if loader.group_by is None:
+        whole = "the loader's batches are not of whole groups, and"
+    else:
+        are = "files" if of_files else f"places along axis {loader.group_by}"
+        whole = f"the loader's groups are {are}; its batches"
+    raise invalid(
+        f"{whole} do not have the places of rows in {', '.join(levels[::-1])}",
+        "Make the loader with provenance=True"
+        + (f", or with group_by={len(levels) - 1}." if loader.group_by is None else "."),
+    )
 
 
 def _names(what: str, given: Any, known: Sequence[str] | None = None) -> tuple[str, ...]:
@@ -315,26 +349,6 @@ def _names(what: str, given: Any, known: Sequence[str] | None = None) -> tuple[s
         if name not in known:  # type: ignore[operator]
             raise invalid(f"{what} has no {name!r}; there are {', '.join(known or ())}")
     return names
-
-
-def _sizes(nested: tuple[str, ...], sizes: Mapping[str, int] | None, groups: Any) -> dict[str, int]:
-    given = dict(sizes or {})
-    for name in given:
-        if name not in nested:
-            raise invalid(f"sizes has {name!r}, which is no level; there are {', '.join(nested)}")
-    coarsest = nested[-1]
-    if groups is not None:
-        number = whole_number("groups", groups, least=1)
-        if given.setdefault(coarsest, number) != number:
-            raise invalid(f"there are {number} groups, and sizes says {given[coarsest]} of {coarsest!r}", "Give one.")
-    for name in nested:
-        if name not in given:
-            what = "how many there are" if name == coarsest else "how many of it the next coarser level has"
-            raise invalid(f"the size of level {name!r} is missing: {what}", "Give it in sizes=.")
-        whole_number(f"sizes[{name!r}]", given[name], least=1)
-    if np.prod([float(given[name]) for name in nested]) >= 2**40:
-        raise invalid("there are more than 2^40 groups", "Leave the finest level out.")
-    return {name: int(given[name]) for name in nested}
 
 
 def _unwrapped(values: Any) -> tuple[Any, bool, str]:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from headrace._groups.lookup import Lookup
 from headrace._support.checks import invalid
 from headrace.dataset import Dataset
 
@@ -13,43 +14,48 @@ from headrace.dataset import Dataset
 class Places:
     """Groups of several levels along the first axes of ``open(sample_axes=)``: recordings, their segments, and so on.
 
+    Files need not agree: the recordings of one may have other numbers of segments than those of the next.
+
+    Args:
+        dataset: The samples; all of them have groups, selected or not.
+        levels: How many levels.
+        by_file: True makes the files the coarsest level, and the first axis of each file the next one.
+
     Attributes:
         sizes: How many there are of each level in one of the next coarser level, and of the coarsest in all: the
-            coarsest first.
+            coarsest first. A whole number where files agree, else an int64 array with a number for each group of the
+            next coarser level, through all files.
+
+    Raises:
+        InvalidArgumentError: There are more levels than axes (and files).
     """
 
-    def __init__(self, dataset: Dataset, levels: int) -> None:
+    def __init__(self, dataset: Dataset, levels: int, *, by_file: bool = False) -> None:
         shapes = dataset.sample_shape
         axes = min((len(shape) for shape in shapes), default=1)
-        if axes < levels:
+        if axes + by_file < levels:
             raise invalid(
-                f"{levels} levels are named, and samples lie along {axes} {'axis' if axes == 1 else 'axes'}",
-                "Name as many levels, or fewer: the coarsest is the first axis. open(sample_axes=) says how many there "
-                "are.",
+                f"{levels} levels are named, and samples lie along {axes} {'axis' if axes == 1 else 'axes'}"
+                + (" in their files" if by_file else ""),
+                f"Name as many levels, or fewer: the coarsest is {'the file' if by_file else 'the first axis'}. "
+                "open(sample_axes=) says how many axes there are. Levels that are no axes need sizes= and ids=.",
             )
-        inner = shapes[0][1:levels]
-        for file, shape in zip(dataset.files, shapes, strict=True):
-            if shape[1:levels] != inner:
-                raise invalid(
-                    f"{file.path} has {shape} samples, {dataset.files[0].path} has {shapes[0]}: parts of recordings "
-                    "are numbered alike only where files agree behind the first axis",
-                    "Leave the finer levels out, or give sizes= and ids=.",
-                )
-        self.sizes: tuple[int, ...] = (sum(shape[0] for shape in shapes), *inner)
-        recordings = np.cumsum([0, *(shape[0] for shape in shapes[:-1])], dtype=np.int64)
-        self._first = recordings * int(np.prod(inner, dtype=np.int64))
-        self._samples = np.array([max(int(np.prod(shape[levels:])), 1) for shape in shapes], np.int64)
+        if by_file:
+            shapes = tuple((1, *shape) for shape in shapes)
+        held = np.array([shape[0] for shape in shapes], np.int64)  # groups of each file
+        self.sizes: tuple[Any, ...] = (int(held.sum()),)
+        for axis in range(1, levels):
+            extents = np.array([shape[axis] for shape in shapes], np.int64)
+            self.sizes += (int(extents[0]) if (extents == extents[0]).all() else np.repeat(extents, held),)
+            held = held * extents
+        self._first = Lookup(np.cumsum(held) - held)
+        self._samples = Lookup([max(int(np.prod(shape[levels:])), 1) for shape in shapes])
 
     def of_rows(self, rows: Any) -> Any:
-        """Return the number of each sample's finest group, over all coarser ones.
+        """Return the number of each sample's finest group, over all coarser ones: int64 of shape (n,).
 
         Args:
             rows: ``_rows`` of a batch: file and row in it, of shape (n, 2); an array of NumPy or a tensor.
         """
-        first: Any = self._first
-        samples: Any = self._samples
-        if not isinstance(rows, np.ndarray):
-            import torch
-
-            first, samples = (torch.as_tensor(of_files, device=rows.device) for of_files in (first, samples))
-        return first[rows[:, 0]] + rows[:, 1] // samples[rows[:, 0]]
+        files = rows[:, 0]
+        return self._first[files] + rows[:, 1] // self._samples[files]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -124,11 +125,17 @@ class Totals:
             out = {name: torch.from_numpy(np.ascontiguousarray(found)) for name, found in out.items()}
         return out
 
-    def folded(self, size: int) -> Totals:
-        """Return the totals of the next coarser level, each of whose groups has ``size`` of these as its rows."""
-        made = self.of_words(self.groups // size, self.reduce, self.k, self.threshold, {**self.words, "device": "cpu"})
+    def folded(self, groups: int, parents: Callable[[Any], Any]) -> Totals:
+        """Return the totals of the next coarser level, whose groups have these groups as their rows.
+
+        Args:
+            groups: How many groups that level has.
+            parents: Returns of numbers of these groups, an int64 array of shape (n,), those of the groups of that level
+                in which they lie, of the same shape and type.
+        """
+        made = self.of_words(groups, self.reduce, self.k, self.threshold, {**self.words, "device": "cpu"})
         held = np.flatnonzero(self.arrays["count"])
-        outer, found = held // size, self.computed()
+        outer, found = parents(held), self.computed()
         count = {"count": made.arrays["count"]}
         _headrace.add_votes(outer, np.zeros(len(held), np.int64), (made.groups, 1, 0), count)
         if "nan" in self.arrays:  # of these groups, those that have some
