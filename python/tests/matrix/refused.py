@@ -177,7 +177,6 @@ REFUSED = {
     (kind, feature): (rule.message, rule.reason) for rule in RULES for kind in rule.kinds for feature in rule.features
 }
 
-_RAGGED = (*COLUMNS["documents"], *COLUMNS["events"], *COLUMNS["ragged mixtures"])
 _PATCHES = ("grid", "drawn", "mixed-grids")
 
 #: Cell → what the program says of something that no property of the kind rules out. It shall become empty.
@@ -185,7 +184,4 @@ MISSING = {
     **{(kind, "stats"): "stats of patches is not there yet" for kind in ("grid", "drawn")},
     **{(kind, "cache-directory"): "a cache directory for patches is not there yet" for kind in _PATCHES},
     **{(kind, "share-host"): "share='host' for patches is not there yet" for kind in _PATCHES},
-    **{(kind, "advise"): "advice of spans is not there yet" for kind in _RAGGED},
-    **{(kind, "advise"): "advice of windows is not there yet" for kind in (*COLUMNS["windows"], "mixed-windows")},
-    **{(kind, "advise"): "advice of patches is not there yet" for kind in _PATCHES},
 }
