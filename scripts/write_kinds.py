@@ -17,7 +17,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from python.tests.matrix.refused import COLUMNS, FEATURES, KINDS, MISSING, RULES  # noqa: E402
+from python.tests.matrix.refused import COLUMNS, FEATURES, KINDS, RULES  # noqa: E402
 
 WIDTH = 120
 PAGE = ROOT / "docs" / "kinds.md"
@@ -32,9 +32,7 @@ test, with a small data set of that kind. A letter is a refusal: an error that s
 
 
 def mark(kind: str, feature: str) -> str:
-    """Return what a cell says of one kind: yes, the letter of a rule, or that it is not there yet."""
-    if (kind, feature) in MISSING:
-        return "not yet"
+    """Return what a cell says of one kind: yes, or the letter of a rule."""
     letters = [
         letter
         for letter, rule in zip(string.ascii_lowercase, RULES, strict=False)
@@ -48,15 +46,6 @@ def item(text: str) -> str:
     return textwrap.fill(f"- {text}", WIDTH, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
 
 
-def together(kinds: list[str]) -> list[str]:
-    """Return words for some kinds: the name of a column where it is all of its kinds."""
-    names: dict[str, None] = {}
-    for column, members in COLUMNS.items():
-        whole = set(members) <= set(kinds)
-        names |= dict.fromkeys([column] if whole else [KINDS[kind] for kind in members if kind in kinds])
-    return list(names)
-
-
 def page() -> str:
     """Return the text of the page."""
     lines = [HEAD, "| | " + " | ".join(COLUMNS) + " |", "| --- |" + " --- |" * len(COLUMNS)]
@@ -67,11 +56,6 @@ def page() -> str:
     lines += [item(f"**{name}**: {', '.join(KINDS[kind] for kind in kinds)}") for name, kinds in COLUMNS.items()]
     lines += ["", "## Why not", ""]
     lines += [item(f"**{letter}**: {rule.reason}") for letter, rule in zip(string.ascii_lowercase, RULES, strict=False)]
-    if MISSING:
-        lines += ["", "## Not yet", "", "These are refused, though nothing about the kind rules them out:", ""]
-        for feature in dict.fromkeys(feature for _, feature in MISSING):
-            kinds = [kind for kind, other in MISSING if other == feature]
-            lines.append(item(f"{FEATURES[feature]}: {', '.join(together(kinds))}"))
     return "\n".join(lines) + "\n"
 
 

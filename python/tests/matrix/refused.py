@@ -176,13 +176,3 @@ RULES = (
 REFUSED = {
     (kind, feature): (rule.message, rule.reason) for rule in RULES for kind in rule.kinds for feature in rule.features
 }
-
-_RAGGED = (*COLUMNS["documents"], *COLUMNS["events"], *COLUMNS["ragged mixtures"])
-_PATCHES = ("grid", "drawn", "mixed-grids")
-
-#: Cell → what the program says of something that no property of the kind rules out. It shall become empty.
-MISSING = {
-    **{(kind, "advise"): "advice of spans is not there yet" for kind in _RAGGED},
-    **{(kind, "advise"): "advice of windows is not there yet" for kind in (*COLUMNS["windows"], "mixed-windows")},
-    **{(kind, "advise"): "advice of patches is not there yet" for kind in _PATCHES},
-}

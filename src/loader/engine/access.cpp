@@ -9,10 +9,6 @@ const SampleSource& source_of(const Dataset& dataset) {
   return impl_of(dataset)->source;
 }
 
-const Source& row_source_of(const Dataset& dataset, std::string_view what) {
-  return impl_of(dataset)->rows_for(what);
-}
-
 std::shared_ptr<Engine> engine_of(const Loader& loader) {
   return impl_of(loader).engine();
 }

@@ -5,7 +5,6 @@
 #include <headrace/loader.h>
 
 #include <memory>
-#include <string_view>
 
 #include "assembly/sample_source.h"
 #include "loader/engine/engine.h"
@@ -15,10 +14,6 @@ namespace headrace {
 
 /// Return the arrays and fields behind a data set; valid as long as the data set is.
 const SampleSource& source_of(const Dataset& dataset);
-
-/// Return the source whose rows are the samples; valid as long as the data set is. Throws kUnsupported, which names
-/// `what`, where the samples are windows, spans, lists or patches.
-const Source& row_source_of(const Dataset& dataset, std::string_view what);
 
 /// Return the engine that a loader has now. The loader may replace it; the caller's stays valid. Threads: any.
 std::shared_ptr<Engine> engine_of(const Loader& loader);

@@ -10,7 +10,9 @@
 #include "loader/engine/access.h"
 #include "loader/options/loader_settings.h"
 #include "loader/plan/plan_for.h"
-#include "loader/plan/window_decodes.h"
+#include "tools/advise/loader_probe.h"
+#include "tools/advise/unit_decodes.h"
+#include "tools/advise/unit_sample.h"
 
 namespace headrace {
 namespace {
@@ -36,11 +38,20 @@ std::vector<Storage> storages_of(const Dataset& dataset) {
   return out;
 }
 
-/// Could a loader of so much memory write a cache directory?
-bool has_room_for_directory(const Dataset& dataset, LoaderOptions options, std::uint64_t budget_bytes) {
-  options.cache = {CacheChoice::kDirectory, "cache/"};
-  const Result<EnginePlan> plan = plan_for(dataset, options, budget_bytes);
-  return plan.ok() && plan->tier == CacheTier::kDirectory;
+/// What a loader of this data would keep, and where: it is asked, as kinds of sample differ in what they accept.
+CacheRoom cache_room(const Dataset& dataset, LoaderOptions options, const EnginePlan& window) {
+  CacheRoom room{cache_room_bytes(window), cache_rest_bytes(window)};
+  const auto planned = [&](CacheChoice cache) {
+    options.cache = std::move(cache);
+    return plan_for(dataset, options, window.budget_bytes);
+  };
+  if (const auto plan = planned({CacheChoice::kDirectory, "cache/"}); !plan.ok() || plan->tier != CacheTier::kDirectory)
+    room.directory_fits = false;
+  if (const auto plan = planned({CacheChoice::kRam, {}}); !plan.ok() || plan->tier == CacheTier::kNothing)
+    room.all_can_stay = false;
+  if (const auto plan = planned({CacheChoice::kAuto, {}}); !plan.ok() || plan->tier == CacheTier::kNothing)
+    room.rest_bytes = 0;
+  return room;
 }
 
 AdvisedSettings settle(const Advice& advice, const Dataset& dataset, const LoaderOptions& options,
@@ -50,20 +61,22 @@ AdvisedSettings settle(const Advice& advice, const Dataset& dataset, const Loade
   s.threads = plan.threads;
   s.memory_bytes = plan.budget_bytes;
   s.slots = plan.slots, s.slot_bytes = plan.slot_bytes, s.wanted_slots = plan.wanted_slots;
+  s.has_whole_window = plan.slots >= plan.wanted_slots;
   s.components = memory_components(plan, chunks);
   s.peak_bytes = sum_bytes(s.components);
-  s.forecast = forecast(advice.probe, advice.data, window_decodes(plan), plan.threads);
+  s.forecast = forecast(advice.probe, advice.data, unit_decodes(source_of(dataset), plan), plan.threads);
   const std::uint64_t left = advice.available_bytes() - std::min(advice.available_bytes(), plan.budget_bytes);
   const bool wanted = options.cache.mode != CacheChoice::kNone;
-  const CacheRoom room = wanted ? CacheRoom{cache_room_bytes(plan), cache_rest_bytes(plan), left,
-                                            has_room_for_directory(dataset, options, plan.budget_bytes)}
-                                : CacheRoom{0, 0, left, false};
+  CacheRoom room = wanted ? cache_room(dataset, options, plan) : CacheRoom{0, 0, 0, false};
+  room.page_cache_bytes = left;
   s.cache = choose_cache(advice.probe, advice.coding ? &*advice.coding : nullptr, advice.data, s.forecast, plan.threads,
                          room);
   if (!wanted) s.cache.reason = "set by you";
   if (advice.probe.touch_bytes_per_s > 0 && s.cache.kept_share > 0 && s.cache.kind != CacheAdvice::Kind::kDirectory)
     s.cache.keep_seconds_a_row +=  // fresh memory is part of what keeping a row costs
-        s.cache.kept_bytes_share * static_cast<double>(advice.data.sample_bytes) / advice.probe.touch_bytes_per_s;
+        s.cache.kept_bytes_share * advice.data.decoded_bytes_a_sample() / advice.probe.touch_bytes_per_s;
+  if (advice.data.has_cells && s.cache.kept_share > 0)  // which are decoded, and then copied to where they are kept
+    s.cache.keep_seconds_a_row += advice.data.decoded_bytes_a_sample() / advice.probe.copy_bytes_per_s;
   if (options.cache.mode == CacheChoice::kAuto) {
     const double rest = static_cast<double>(room.rest_bytes) /
                         static_cast<double>(std::max<std::uint64_t>(advice.data.decoded_bytes, 1));
@@ -75,8 +88,9 @@ AdvisedSettings settle(const Advice& advice, const Dataset& dataset, const Loade
     short_window.slots = s.slots = direct_window_slots(plan);
     s.components = memory_components(short_window, chunks);
   }
-  if (s.cache.kind == CacheAdvice::Kind::kDirectory)  // from the first epoch on, whatever the window
-    s.forecast = forecast(advice.probe, advice.data, 1, plan.threads);
+  if (s.cache.kind == CacheAdvice::Kind::kDirectory || s.cache.kind == CacheAdvice::Kind::kAllInMemory)
+    s.forecast =  // from the first epoch on, whatever the window
+        forecast(advice.probe, advice.data, 1, plan.threads);
   if (s.cache.kind == CacheAdvice::Kind::kAllInMemory)
     s.components.push_back({"decoded data", advice.data.decoded_bytes, "kept for later epochs"});
   else if (s.cache.kind == CacheAdvice::Kind::kRecoded)
@@ -106,6 +120,25 @@ std::uint32_t choose_threads(const Advice& a, const LoaderOptions& options, doub
                                      : "more gain nothing here: one thread is as fast",
            1;
   return reason = fmt::format("one for each processor this process may use ({})", a.cpus.rules().rule), all;
+}
+
+/// Measure serving, and what other codecs would do.
+Status measure_serving(Advice& a, const Dataset& dataset, const LoaderOptions& options, const EnginePlan& plan,
+                       std::uint32_t threads, double effort) {
+  const SampleSource& source = source_of(dataset);
+  const Source* const rows = source.rows();
+  if (rows != nullptr) {
+    HEADRACE_ASSIGN(a.probe, probe_serving(*rows, plan, threads, effort));
+  } else {
+    HEADRACE_ASSIGN(a.probe, probe_loader(dataset, options, plan, a.data, threads, effort));
+  }
+  if (rows != nullptr && options.cache.mode != CacheChoice::kNone)  // the loader encodes blocks of rows alone
+    a.coding = probe_codings(*impl_of(dataset), *MemoryBudget::process());
+  if (a.data.has_cells) return {};  // headrace rewrite makes chunks of rows
+  HEADRACE_ASSIGN(const std::vector<SampledBlock> one, sample_units(source, plan.layout, 1, 0));
+  const Source& first = rows != nullptr ? *rows : *source.mapped()->groups[0].source;
+  HEADRACE_ASSIGN(a.recode, probe_recoding(first, one.front(), effort * kRecodeSeconds));
+  return {};
 }
 
 }  // namespace
@@ -144,7 +177,7 @@ bool permuting_is_free(CacheAdvice::Kind kept, const EnginePlan& plan, const Shu
 
 Result<Advice> make_advice(const RunConfig& run, const AdviseOptions& options) {
   const Dataset dataset = open_run(run);
-  const Source& source = row_source_of(dataset, "advice");
+  const SampleSource& source = source_of(dataset);
   Advice a;
   a.target_per_second = options.target_per_second;
   a.epochs_assumed = options.epochs == 0;
@@ -161,15 +194,12 @@ Result<Advice> make_advice(const RunConfig& run, const AdviseOptions& options) {
       whole_mebibytes(static_cast<std::uint64_t>(kDefaultShare * static_cast<double>(a.available_bytes())));
   std::uint64_t memory = loader.memory ? std::min(loader.memory, most) : most;
   HEADRACE_ASSIGN(EnginePlan plan, window_plan_for(dataset, loader, memory));
-  a.data = facts_of(dataset, plan.sampler->num_samples());
+  a.data = facts_of(dataset, plan);
 
   const auto usable = static_cast<std::uint32_t>(a.cpus.usable);
-  HEADRACE_ASSIGN(a.probe, probe_serving(source, plan, std::min(plan.threads, std::max(usable, 1u)), options.effort));
-  HEADRACE_ASSIGN(const std::vector<SampledBlock> one, sample_blocks(source, plan.layout, 1, 0));
-  HEADRACE_ASSIGN(a.recode, probe_recoding(source, one.front(), options.effort * kRecodeSeconds));
-  if (loader.cache.mode != CacheChoice::kNone) a.coding = probe_codings(*impl_of(dataset), *MemoryBudget::process());
+  HEADRACE_TRY(measure_serving(a, dataset, loader, plan, std::min(plan.threads, std::max(usable, 1u)), options.effort));
 
-  loader.threads = choose_threads(a, loader, window_decodes(plan), a.threads_reason);
+  loader.threads = choose_threads(a, loader, unit_decodes(source, plan), a.threads_reason);
   HEADRACE_ASSIGN(plan, window_plan_for(dataset, loader, memory));
   if (plan.threads < loader.threads)
     a.threads_reason = "fewer than there are processors: each thread needs scratch memory";
@@ -184,7 +214,9 @@ Result<Advice> make_advice(const RunConfig& run, const AdviseOptions& options) {
     a.memory_reason += fmt::format("; {} would keep all decoded data as well", size_setting(useful));
   if (!run.loader.memory) {  // no more than is of use
     a.memory_reason = useful < memory ? keeps ? "enough for the batches and all decoded data: more would be unused"
-                                              : "enough to decode each block once an epoch: more would be unused"
+                                        : a.data.is_mapped
+                                            ? "enough for as many batches as the order can use: more would be unused"
+                                            : "enough to decode each block once an epoch: more would be unused"
                                       : fmt::format("{:.0f} % of what is available", 100 * kDefaultShare);
     memory = std::min(memory, (useful + kMiB - 1) >> 20 << 20);
     HEADRACE_ASSIGN(plan, window_plan_for(dataset, loader, memory));
@@ -196,7 +228,7 @@ Result<Advice> make_advice(const RunConfig& run, const AdviseOptions& options) {
     LoaderOptions window = loader;
     window.cache = {CacheChoice::kNone, {}};
     window.share = Share::kNothing;
-    a.small = judge_small_budget(source_of(dataset), window, plan);
+    a.small = judge_small_budget(source, window, plan);
   }
   for (const auto& [name, share] : {std::pair{"safe", 0.40}, {"balanced", 0.60}, {"max", 0.75}}) {
     LoaderOptions own = run.loader;

@@ -24,6 +24,7 @@ struct AdvisedSettings {
   std::uint32_t threads = 1;
   std::uint64_t memory_bytes = 0;
   std::uint64_t slots = 0, slot_bytes = 0, wanted_slots = 0;
+  bool has_whole_window = false;  ///< A longer window would not save any decoding.
   std::vector<MemoryComponent> components;
   std::uint64_t peak_bytes = 0;
   Forecast forecast;
@@ -83,6 +84,9 @@ std::string advised_cache(const Advice& advice, const RunConfig& run);
 /// Return "is reached …" or what would reach it. Empty without a target.
 std::string target_text(const Advice& advice);
 std::string limit_text(const Advice& advice);
+/// Return why the window is as long as it is, and what that costs.
+std::string window_text(const Advice& advice);
+/// Return what rewriting the files would gain; empty where headrace rewrite has nothing for such files.
 std::string recoding_text(const Advice& advice);
 /// Return what to do next, in order, and why.
 std::vector<std::string> next_steps(const Advice& advice, const RunConfig& run);

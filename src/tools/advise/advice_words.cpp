@@ -23,6 +23,21 @@ std::string rate(double per_second) {  // three digits are more than was measure
   return group_digits(static_cast<std::uint64_t>(std::round(per_second / unit) * unit));
 }
 
+/// What decodes together.
+std::string_view unit_word(const Advice& a) {
+  return a.data.has_cells ? "chunk" : "block";
+}
+
+std::string_view moved_word(const Advice& a) {
+  return a.data.has_cells ? "patches" : "rows";
+}
+
+/// What is decoded several times however long the window is.
+std::string shared_units_text(const Advice& a) {
+  return fmt::format("each {} {:.1f} times an epoch, as samples that come at different times have parts in it",
+                     unit_word(a), a.advised.forecast.decodes);
+}
+
 std::string why(Bottleneck b, const Advice& a) {
   switch (b) {
     case Bottleneck::kDecoding:
@@ -30,9 +45,11 @@ std::string why(Bottleneck b, const Advice& a) {
     case Bottleneck::kReading:
       return "reading the files";
     case Bottleneck::kMoving:
-      return "copying rows into batches (memory bandwidth)";
+      return fmt::format("copying {} into batches (memory bandwidth)", moved_word(a));
     case Bottleneck::kDecodingAgain:
-      return fmt::format("too little memory: each block is decoded {:.1f} times an epoch", a.advised.forecast.decodes);
+      return a.advised.has_whole_window ? fmt::format("decoding {}, {}", a.data.codecs, shared_units_text(a))
+                                        : fmt::format("too little memory: each {} is decoded {:.1f} times an epoch",
+                                                      unit_word(a), a.advised.forecast.decodes);
     case Bottleneck::kOneAtATime:
       return "fields that are decoded or converted one at a time whatever the threads (headrace inspect names them)";
   }
@@ -152,7 +169,8 @@ std::string limit_text(const Advice& a) {
   text += fmt::format(": on a few blocks {} samples/s with one thread", rate(a.probe.one.rows_per_s));
   if (a.probe.many.threads > 1)
     text += fmt::format(", {} with {}", rate(a.probe.many.rows_per_s), a.probe.many.threads);
-  if (f.decodes > 1.05) text += fmt::format(" if each block were decoded once, {} with these settings", rate(f.warm));
+  if (f.decodes > 1.05)
+    text += fmt::format(" if each {} were decoded once, {} with these settings", unit_word(a), rate(f.warm));
   std::vector<std::string> others;
   if (f.warm_bottleneck != Bottleneck::kDecoding && f.decode_limit > 0 && f.decode_limit < 50 * f.warm)
     others.push_back("decoding " + rate(f.decode_limit));
@@ -161,7 +179,7 @@ std::string limit_text(const Advice& a) {
     others.push_back("reading " + rate(f.warm_read_limit) + " from memory" +
                      (slow_disk ? "" : fmt::format(" and {} from the disk", rate(f.cold_read_limit))));
   if (f.warm_bottleneck != Bottleneck::kMoving && f.move_limit > 0)
-    others.push_back("copying rows into batches " + rate(f.move_limit));
+    others.push_back(fmt::format("copying {} into batches {}", moved_word(a), rate(f.move_limit)));
   if (!others.empty())
     text += fmt::format(". Each of the other steps alone would be faster: {}", fmt::join(others, ", "));
   if (f.cold_bottleneck != f.warm_bottleneck)
@@ -172,7 +190,27 @@ std::string limit_text(const Advice& a) {
   return text;
 }
 
+std::string window_text(const Advice& a) {
+  using Kind = CacheAdvice::Kind;
+  const AdvisedSettings& s = a.advised;
+  const Kind kind = s.cache.kind;
+  const std::string from_then_on = fmt::format("and its {} come from the cache from then on", moved_word(a));
+  if (kind == Kind::kAllInMemory || kind == Kind::kRecoded || kind == Kind::kDirectory)
+    return fmt::format("each {} is decoded once, {}", unit_word(a), from_then_on);
+  if (a.data.redraws)
+    return fmt::format(
+        "batches that wait together share what is decoded; an epoch decodes each {} {:.1f} times on "
+        "average",
+        unit_word(a), s.forecast.decodes);
+  if (s.forecast.decodes < 1.05) return fmt::format("enough for each {} to be decoded once an epoch", unit_word(a));
+  if (s.has_whole_window) return "as many as the order can use; " + shared_units_text(a);
+  return fmt::format("too few batches at a time: each {} is decoded {:.1f} times an epoch{}", unit_word(a),
+                     s.forecast.decodes,
+                     a.small && a.small->fitting ? "; with " + a.small->fitting->setting + " once" : "");
+}
+
 std::string recoding_text(const Advice& a) {
+  if (a.data.has_cells) return "";
   if (a.recode.codecs.size() < 2)
     return "nothing to measure: the leading field has no chunks that headrace rewrite could write anew";
   std::string text =
@@ -252,13 +290,13 @@ std::vector<std::string> next_steps(const Advice& a, const RunConfig& run) {
                   a.advised.cache.kind == CacheAdvice::Kind::kNone ? "" : fmt::format(", cache=\"{}\"", cache)));
   if (a.small) steps.push_back(once_text(a));
   const std::size_t best = a.best_recoding();
-  if (a.data.slow_path)
+  if (a.data.slow_path && !a.data.has_cells)
     steps.push_back(
         "Some fields are decoded or converted one at a time (headrace inspect names them). headrace rewrite" +
         quoted_files(run) +
         " --to fast/ stores those anew whose filter is the reason; the others need numbers that NumPy has: then all "
         "threads decode");
-  else if (best > 0 && worth_rewriting(a) && a.advised.forecast.decodes < 1.5 &&
+  else if (!a.data.slow_path && best > 0 && worth_rewriting(a) && a.advised.forecast.decodes < 1.5 &&
            a.advised.cache.later < 1.2 * a.recoded(best).warm)
     steps.push_back(
         fmt::format("If that is too slow, write the files once more with {}: headrace rewrite{} --to fast/ --codec {}. "

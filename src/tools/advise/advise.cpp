@@ -55,14 +55,7 @@ std::string settings_text(const Advice& a) {
   };
   add("threads", fmt::format("{}", s.threads), a.threads_reason);
   add("memory", size_setting(s.memory_bytes), a.memory_reason);
-  add("window", fmt::format("{} batches ({})", s.slots, format_bytes(s.slots * s.slot_bytes)),
-      s.cache.kind == CacheAdvice::Kind::kAllInMemory || s.cache.kind == CacheAdvice::Kind::kRecoded ||
-              s.cache.kind == CacheAdvice::Kind::kDirectory
-          ? "each block is decoded once, and its rows come from the cache from then on"
-      : s.forecast.decodes < 1.05
-          ? "enough for each block to be decoded once an epoch"
-          : fmt::format("too few batches at a time: each block is decoded {:.1f} times an epoch{}", s.forecast.decodes,
-                        a.small && a.small->fitting ? "; with " + a.small->fitting->setting + " once" : ""));
+  add("window", fmt::format("{} batches ({})", s.slots, format_bytes(s.slots * s.slot_bytes)), window_text(a));
   add("cache", cache_words(s.cache), s.cache.reason);
   if (a.exact_is_free) add("shuffle", "exact", std::string(Advice::kExactReason));
   return out;
@@ -123,9 +116,10 @@ std::string screen(const Advice& a, const RunConfig& run) {
     out += paragraph(key, kLabelColumns, value);
   };
   const MemoryLimit& rules = a.limits.rules();
-  line("DATA", fmt::format("{} file{}, {} samples of {}: {} decoded, {} stored ({})", a.files, plural(a.files),
-                           group_digits(a.data.rows), format_bytes(a.data.sample_bytes),
-                           format_bytes(a.data.decoded_bytes), format_bytes(a.data.stored_bytes), a.data.codecs));
+  line("DATA",
+       fmt::format("{} file{}, {} samples of {}{}: {} decoded, {} stored ({})", a.files, plural(a.files),
+                   group_digits(a.data.rows), format_bytes(a.data.sample_bytes), a.data.varies ? " on average" : "",
+                   format_bytes(a.data.decoded_bytes), format_bytes(a.data.stored_bytes), a.data.codecs));
   line("MACHINE",
        fmt::format("{} processor{} ({}); {} of memory free ({} of {}){}", a.cpus.usable, plural(a.cpus.usable),
                    a.cpus.rules().rule, format_bytes(rules.free_bytes), rules.rule, rules.where, shared_text(a.local)));
@@ -143,7 +137,7 @@ std::string screen(const Advice& a, const RunConfig& run) {
                      format_bytes(a.advised.peak_bytes), format_bytes(uncertainty_bytes(a.advised.peak_bytes)),
                      fit == Fit::kTight ? "is tight" : to_string(fit));
   out += presets_text(a) + "\n";
-  line("REWRITING", recoding_text(a));
+  if (const std::string rewriting = recoding_text(a); !rewriting.empty()) line("REWRITING", rewriting);
   if (a.probe.damage) line("DAMAGE", fmt::format("{}; headrace verify lists all of it", a.probe.damage->what()));
   const std::vector<std::string> steps = next_steps(a, run);
   for (std::size_t i = 0; i < steps.size(); ++i) line(i == 0 ? "NEXT" : "", fmt::format("{}. {}", i + 1, steps[i]));
@@ -213,42 +207,44 @@ Json advice_json(const Advice& a, const RunConfig& run, const std::string& yaml)
                       {"cold_samples_per_second", a.recoded(i).cold}});
   }
   for (const AdvisedSettings& s : a.presets) presets.push_back(settings_json(a, s));
-  Json json = {
-      {"data",
-       {{"files", a.files},
-        {"samples", a.data.rows},
-        {"sample_bytes", a.data.sample_bytes},
-        {"decoded_bytes", a.data.decoded_bytes},
-        {"stored_bytes", a.data.stored_bytes},
-        {"codecs", a.data.codecs}}},
-      {"cpus", {{"usable", a.cpus.usable}, {"rule", a.cpus.rules().rule}}},
-      {"available_bytes", a.available_bytes()},
-      {"limits", limits_json(a.limits)},
-      {"storage", std::move(storages)},
-      {"limit", bottleneck_name(a.advised.forecast.warm_bottleneck)},
-      {"limit_cold", bottleneck_name(a.advised.forecast.cold_bottleneck)},
-      {"limit_text", limit_text(a)},
-      {"advised", settings_json(a, a.advised)},
-      {"decode_once", once_json(a)},
-      {"threads_reason", a.threads_reason},
-      {"memory_reason", a.memory_reason},
-      {"epochs", a.epochs},
-      {"epochs_assumed", a.epochs_assumed},
-      {"fit", to_string(judge_fit(a.advised.peak_bytes, a.available_bytes()))},
-      {"presets", std::move(presets)},
-      {"measured",
-       {{"one", serving_json(a.probe.one)},
-        {"many", serving_json(a.probe.many)},
-        {"cold_read_bytes_per_second", a.probe.reads.cold_bytes_per_s},
-        {"warm_read_bytes_per_second", a.probe.reads.warm_bytes_per_s},
-        {"cold_looks_warm", a.probe.reads.looks_warm()},
-        {"gather_samples_per_second", a.probe.gather_rows_per_s},
-        {"touch_bytes_per_second", a.probe.touch_bytes_per_s},
-        {"busy", a.probe.busy()},
-        {"seconds", a.probe.seconds}}},
-      {"rewriting", {{"field", a.recode.field}, {"chunk_bytes", a.recode.chunk_bytes}, {"codecs", std::move(codecs)}}},
-      {"next", next_steps(a, run)},
-      {"run_file", yaml}};
+  Json json = {{"data",
+                {{"files", a.files},
+                 {"samples", a.data.rows},
+                 {"sample_bytes", a.data.sample_bytes},
+                 {"decoded_bytes", a.data.decoded_bytes},
+                 {"stored_bytes", a.data.stored_bytes},
+                 {"codecs", a.data.codecs}}},
+               {"cpus", {{"usable", a.cpus.usable}, {"rule", a.cpus.rules().rule}}},
+               {"available_bytes", a.available_bytes()},
+               {"limits", limits_json(a.limits)},
+               {"storage", std::move(storages)},
+               {"limit", bottleneck_name(a.advised.forecast.warm_bottleneck)},
+               {"limit_cold", bottleneck_name(a.advised.forecast.cold_bottleneck)},
+               {"limit_text", limit_text(a)},
+               {"advised", settings_json(a, a.advised)},
+               {"decode_once", once_json(a)},
+               {"threads_reason", a.threads_reason},
+               {"memory_reason", a.memory_reason},
+               {"epochs", a.epochs},
+               {"epochs_assumed", a.epochs_assumed},
+               {"fit", to_string(judge_fit(a.advised.peak_bytes, a.available_bytes()))},
+               {"presets", std::move(presets)},
+               {"measured",
+                {{"one", serving_json(a.probe.one)},
+                 {"many", serving_json(a.probe.many)},
+                 {"cold_read_bytes_per_second", a.probe.reads.cold_bytes_per_s},
+                 {"warm_read_bytes_per_second", a.probe.reads.warm_bytes_per_s},
+                 {"cold_looks_warm", a.probe.reads.looks_warm()},
+                 {"gather_samples_per_second", a.probe.gather_rows_per_s},
+                 {"touch_bytes_per_second", a.probe.touch_bytes_per_s},
+                 {"busy", a.probe.busy()},
+                 {"seconds", a.probe.seconds}}},
+               {"rewriting", nullptr},
+               {"next", next_steps(a, run)},
+               {"run_file", yaml}};
+  if (!a.data.has_cells)
+    json["rewriting"] = {
+        {"field", a.recode.field}, {"chunk_bytes", a.recode.chunk_bytes}, {"codecs", std::move(codecs)}};
   if (a.target_per_second > 0)
     json["target"] = {{"samples_per_second", a.target_per_second},
                       {"reached", std::max(first_epoch_rate(a, a.advised, a.advised.forecast.warm),

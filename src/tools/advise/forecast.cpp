@@ -1,18 +1,15 @@
 #include "tools/advise/forecast.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <headrace/bytes.h>
 
 #include <algorithm>
 #include <limits>
 #include <numeric>
-#include <set>
 #include <span>
 
 #include "assembly/kept/keep_forecast.h"
 #include "base/text/number_text.h"
-#include "loader/engine/access.h"
 #include "loader/plan/plan_memory.h"
 
 namespace headrace {
@@ -45,45 +42,10 @@ RowTime row_time(const Probe& probe, const DataFacts& facts, double decodes, std
 Bottleneck largest(const RowTime& t, double decodes, const DataFacts& facts) {
   if (facts.slow_path && t.decode >= t.read && t.decode >= t.move) return Bottleneck::kOneAtATime;
   const double repeated = (t.read + t.decode) * (1 - 1 / decodes);
-  if (repeated > 0.5 * t.total()) return Bottleneck::kDecodingAgain;
+  if (!facts.redraws && repeated > 0.5 * t.total()) return Bottleneck::kDecodingAgain;
   if (t.decode >= t.read && t.decode >= t.move) return Bottleneck::kDecoding;
   return t.read >= t.move ? Bottleneck::kReading : Bottleneck::kMoving;
 }
-
-}  // namespace
-
-DataFacts facts_of(const Dataset& dataset, std::uint64_t epoch_samples) {
-  const Source& source = row_source_of(dataset, "a forecast");
-  DataFacts facts;
-  facts.rows = dataset.size();
-  facts.epoch_samples = epoch_samples;
-  facts.sample_bytes = dataset.sample_bytes();
-  facts.decoded_bytes = facts.rows * facts.sample_bytes;
-  std::uint64_t chunked = 0, all = 0, leading = 0;
-  std::set<std::string> codecs;
-  for (const SourceFile& file : source.files)
-    for (const auto& array : file.arrays) {
-      facts.stored_bytes += array->info().stored_bytes;
-      if (const auto files = array->chunk_files(); files.ok() && *files) facts.stored_bytes += (*files)->bytes;
-    }
-  for (std::size_t a = 0; a < source.num_arrays(); ++a) {
-    const ArrayInfo& info = source.files[0].arrays[a]->info();
-    const std::uint64_t bytes = info.row_record_bytes();
-    all += bytes;
-    if (!info.chunk_shape.empty()) chunked += bytes;
-    leading = std::max(leading, bytes);
-    codecs.insert(info.codec_text());
-    facts.slow_path = facts.slow_path || is_slow(info);
-  }
-  if (all > 0) {
-    facts.chunked_share = static_cast<double>(chunked) / static_cast<double>(all);
-    facts.leading_share = static_cast<double>(leading) / static_cast<double>(all);
-  }
-  facts.codecs = fmt::format("{}", fmt::join(codecs, " / "));
-  return facts;
-}
-
-namespace {
 
 Forecast forecast_of(RowTime t, const Probe& probe, const DataFacts& facts, double decodes, double stored_share) {
   Forecast out;
@@ -173,7 +135,7 @@ CacheAdvice choose_cache(const Probe& probe, const CodingProbe* coding, const Da
   const double without = files_stay ? f.warm : f.cold;
   const auto decoded = static_cast<double>(std::max<std::uint64_t>(facts.decoded_bytes, 1));
   choice.later = without;
-  if (facts.decoded_bytes <= room.room_bytes && gather > kWorthIt * without) {
+  if (room.all_can_stay && facts.decoded_bytes <= room.room_bytes && gather > kWorthIt * without) {
     choice.kind = CacheAdvice::Kind::kAllInMemory, choice.kept_share = 1, choice.later = gather;
     choice.hit_seconds_a_row = 1 / gather;
     choice.reason = fmt::format("all decoded data ({}) fit beside the batches: nothing is decoded twice in a training",
@@ -203,7 +165,7 @@ CacheAdvice choose_cache(const Probe& probe, const CodingProbe* coding, const Da
   if (choice.kind == CacheAdvice::Kind::kRecoded) return choice;
   const bool rows_stay = facts.decoded_bytes <= room.page_cache_bytes / 2;
   // Else its rows come a block at a time through the window, each block as often as it would be decoded.
-  const double read_bytes = f.decodes * static_cast<double>(std::max<std::uint64_t>(facts.sample_bytes, 1));
+  const double read_bytes = f.decodes * std::max(facts.decoded_bytes_a_sample(), 1.0);
   const double from_directory =
       kDirectoryShare *
       (rows_stay ? gather

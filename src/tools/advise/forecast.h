@@ -19,9 +19,17 @@ struct DataFacts {
   double chunked_share = 1;  ///< Share of the decoded bytes that can only be had by decoding a chunk.
   double leading_share = 1;  ///< Share of the decoded bytes that lie in the array that the recoding was measured on.
   bool slow_path = false;    ///< Some array is read or converted by its format's library, one call at a time.
+  bool is_mapped = false;    ///< Samples are made of rows, or of cells.
+  bool has_cells = false;    ///< Samples are patches of volumes, which decode by cells.
+  bool varies = false;       ///< Samples differ in length: `sample_bytes` is their mean.
+  bool redraws = false;      ///< An epoch draws them, and may ask for a unit any number of times.
   std::string codecs;        ///< "gzip-4 / none".
+  /// Return what an epoch's share of all decoded data is, for a sample.
+  [[nodiscard]] double decoded_bytes_a_sample() const {
+    return static_cast<double>(decoded_bytes) / static_cast<double>(epoch_samples > 0 ? epoch_samples : 1);
+  }
 };
-DataFacts facts_of(const Dataset& dataset, std::uint64_t epoch_samples);
+DataFacts facts_of(const Dataset& dataset, const EnginePlan& plan);
 
 enum class Bottleneck : std::uint8_t { kDecoding, kReading, kMoving, kDecodingAgain, kOneAtATime };
 
@@ -53,6 +61,7 @@ struct CacheRoom {
   std::uint64_t rest_bytes = 0;        ///< Part of the budget, beside a whole window.
   std::uint64_t page_cache_bytes = 0;  ///< That the system has for files.
   bool directory_fits = true;          ///< The budget has room to write a cache directory.
+  bool all_can_stay = true;            ///< A loader of this kind can keep all of it in memory.
 };
 /// \param coding  What re-encoding would make of the blocks; null: not known.
 CacheAdvice choose_cache(const Probe& probe, const CodingProbe* coding, const DataFacts& facts,

@@ -16,12 +16,10 @@
 namespace headrace {
 namespace {
 
-constexpr std::size_t kEnoughBlocks = 16;  // to read some of them and decode others
 constexpr std::uint64_t kMostBlocks = 512, kMostStoredBytes = 192 << 20;
 constexpr std::uint64_t kSlotsEach = 4;           // a block's rows go to several batches
 constexpr std::uint64_t kGatherBytes = 48 << 20;  // more than most caches hold
-constexpr double kColdSeconds = 0.2, kWarmSeconds = 0.08, kOneSeconds = 0.25, kManySeconds = 0.4, kGatherSeconds = 0.05,
-                 kSlotSeconds = 0.25;
+constexpr double kOneSeconds = 0.25, kManySeconds = 0.4, kGatherSeconds = 0.05, kSlotSeconds = 0.25;
 
 /// Memory of one batch.
 struct ProbeSlot {
@@ -52,7 +50,9 @@ double processor_seconds() {
   return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_nsec) * 1e-9;
 }
 
-/// One thread of the probe: all rows of a block, in random order, to some slots.
+/// One thread of the probe: all rows of a block, in random order, to some slots. Not a loader, as for other samples
+/// (loader_probe.h): a block of rows may be so large that a loader delivers nothing in the time there is, and a mixed
+/// order needs many of them for its first batch, while here each block that is decoded counts.
 class Server {
  public:
   Server(const Source& source, const BlockLayout& layout, const ResidentArrays& resident, SideChunks& side_chunks,
@@ -213,19 +213,32 @@ double Probe::gather_of(std::uint32_t threads) const {
   return between(gather_one_rows_per_s, gather_rows_per_s, many.threads, threads);
 }
 
+Result<double> touch_rate() {
+  const std::uint64_t start = now_ns();
+  HEADRACE_ASSIGN(PageBuffer buffer, PageBuffer::allocate(kGatherBytes));
+  std::fill(buffer.bytes().begin(), buffer.bytes().end(), std::byte{1});
+  return static_cast<double>(kGatherBytes) * 1e9 / static_cast<double>(now_ns() - start + 1);
+}
+
+Result<double> copy_rate() {
+  HEADRACE_ASSIGN(PageBuffer buffer, PageBuffer::allocate(kGatherBytes));
+  std::fill(buffer.bytes().begin(), buffer.bytes().end(), std::byte{1});
+  const std::span<std::byte> from = buffer.bytes().first(kGatherBytes / 2), to = buffer.bytes().subspan(from.size());
+  const std::uint64_t start = now_ns();
+  copy_run(to.data(), from.data(), from.size());
+  finish_streaming();
+  return static_cast<double>(from.size()) * 1e9 / static_cast<double>(now_ns() - start + 1);
+}
+
 Result<Probe> probe_serving(const Source& source, const EnginePlan& plan, std::uint32_t threads, double effort) {
   const std::uint64_t start = now_ns();
   Probe probe;
   const BlockLayout& layout = plan.layout;
   HEADRACE_ASSIGN(const std::vector<SampledBlock> sample, sample_blocks(source, layout, kMostBlocks, kMostStoredBytes));
-  std::vector<SampledBlock> cold, warm;  // every other one; of few blocks all are both
-  const bool enough = sample.size() >= kEnoughBlocks;
-  for (std::size_t i = 0; i < sample.size(); ++i) {
-    if (!enough || i % 2 == 0) cold.push_back(sample[i]);
-    if (!enough || i % 2 == 1) warm.push_back(sample[i]);
-  }
-  HEADRACE_ASSIGN(probe.reads, probe_reads(cold, warm, threads, effort * kColdSeconds, effort * kWarmSeconds));
-  const std::span<const SampledBlock> blocks = std::span(warm).first(std::max<std::uint64_t>(probe.reads.blocks, 1));
+  const SplitSample split = split_sample(sample);
+  HEADRACE_ASSIGN(probe.reads, probe_reads(split, threads, effort));
+  const std::span<const SampledBlock> blocks =
+      std::span(split.warm).first(std::max<std::uint64_t>(probe.reads.blocks, 1));
   std::uint64_t stored = 0, rows = 0;
   for (const SampledBlock& b : blocks) stored += b.stored_bytes, rows += layout.table->block_rows(b.block);
   probe.stored_bytes_a_row = static_cast<double>(stored) / static_cast<double>(std::max<std::uint64_t>(rows, 1));
@@ -254,10 +267,8 @@ Result<Probe> probe_serving(const Source& source, const EnginePlan& plan, std::u
   if (probe.many.rows == 0 && probe.damage) return *probe.damage;
   const std::uint64_t kept_rows = std::clamp<std::uint64_t>(
       kGatherBytes / std::max<std::uint64_t>(source.row_bytes(), 1), 1, layout.table->num_rows());
-  const std::uint64_t fresh = now_ns();
+  HEADRACE_ASSIGN(probe.touch_bytes_per_s, touch_rate());
   HEADRACE_ASSIGN(const std::vector<ProbeSlot> kept, make_slots(*source.fields, kept_rows, 1));
-  probe.touch_bytes_per_s =
-      static_cast<double>(kept_rows * source.row_bytes()) * 1e9 / static_cast<double>(now_ns() - fresh + 1);
   HEADRACE_ASSIGN(probe.gather_one_rows_per_s,
                   gather_rate(*source.fields, kept[0], kept_rows, slots, slot_rows, 1, effort * kGatherSeconds));
   HEADRACE_ASSIGN(probe.gather_rows_per_s,

@@ -25,6 +25,7 @@ struct Probe {
   ReadProbe reads;
   ServingRate one, many;  ///< By 1 thread, and by as many as the plan or this process may have.
   double gather_one_rows_per_s = 0, gather_rows_per_s = 0;  ///< 1 and `many` threads copying random rows of memory.
+  double copy_bytes_per_s = 0;                              ///< Memory to memory, by one thread; 0: not measured.
   double touch_bytes_per_s = 0;                             ///< Fresh memory made resident, by one thread.
   double stored_bytes_a_row = 0;
   double seconds = 0;           ///< That all this took.
@@ -40,5 +41,10 @@ struct Probe {
 /// Measure serving, for about 1.3 s times `effort`. Memory: the threads' scratch, and batches of at most an eighth of
 /// the plan's budget. Errors: kReadFailed, kCorruptData if no block can be read; kOutOfBudget.
 Result<Probe> probe_serving(const Source& source, const EnginePlan& plan, std::uint32_t threads, double effort = 1);
+
+/// Return the bytes a second at which fresh memory becomes resident, by one thread. Errors: kOutOfBudget.
+Result<double> touch_rate();
+/// Return the bytes a second that one thread copies from memory to memory. Errors: kOutOfBudget.
+Result<double> copy_rate();
 
 }  // namespace headrace

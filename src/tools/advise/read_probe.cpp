@@ -14,6 +14,9 @@
 namespace headrace {
 namespace {
 
+constexpr std::size_t kEnoughBlocks = 16;  // to read some of them and others again
+constexpr double kColdSeconds = 0.2, kWarmSeconds = 0.08;
+
 /// Ask the system to forget what it keeps of the blocks' bytes. Only a hint, and only this machine's memory.
 bool drop_cache(std::span<const SampledBlock> blocks) {
   bool all = !blocks.empty();
@@ -77,8 +80,19 @@ Result<Pass> read_all(std::span<const SampledBlock> blocks, std::uint32_t thread
 
 }  // namespace
 
-Result<ReadProbe> probe_reads(std::span<const SampledBlock> cold, std::span<const SampledBlock> warm,
-                              std::uint32_t threads, double cold_seconds, double warm_seconds) {
+SplitSample split_sample(std::span<const SampledBlock> sample) {
+  SplitSample split;
+  const bool enough = sample.size() >= kEnoughBlocks;
+  for (std::size_t i = 0; i < sample.size(); ++i) {
+    if (!enough || i % 2 == 0) split.cold.push_back(sample[i]);
+    if (!enough || i % 2 == 1) split.warm.push_back(sample[i]);
+  }
+  return split;
+}
+
+Result<ReadProbe> probe_reads(const SplitSample& sample, std::uint32_t threads, double effort) {
+  const std::span<const SampledBlock> cold = sample.cold, warm = sample.warm;
+  const double cold_seconds = effort * kColdSeconds, warm_seconds = effort * kWarmSeconds;
   ReadProbe out;
   out.dropped = drop_cache(cold);
   HEADRACE_ASSIGN(const Pass first, read_all(cold, threads, cold_seconds));

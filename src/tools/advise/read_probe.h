@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "tools/inspect/block_sample.h"
 
@@ -17,11 +18,17 @@ struct ReadProbe {
   [[nodiscard]] bool looks_warm() const { return cold_bytes_per_s > 0.6 * warm_bytes_per_s; }
 };
 
-/// Read the stored bytes of the blocks `cold` with `threads` threads for `cold_seconds` at most (one block a thread at
-/// least), after the system was asked to forget them; then those of `warm`, again and again. They are other blocks
-/// where there are enough: what was just forgotten comes back in small pages, from which copies are slower.
-/// Errors: kReadFailed and the like.
-Result<ReadProbe> probe_reads(std::span<const SampledBlock> cold, std::span<const SampledBlock> warm,
-                              std::uint32_t threads, double cold_seconds, double warm_seconds);
+/// Blocks to read from the disk, and others to read again and again: what was just forgotten comes back in small pages,
+/// from which copies are slower.
+struct SplitSample {
+  std::vector<SampledBlock> cold, warm;
+};
+/// Return every other block as `cold`, the rest as `warm`; of few blocks all as both.
+SplitSample split_sample(std::span<const SampledBlock> sample);
+
+/// Read the stored bytes of the cold blocks with `threads` threads, for 0.2 s times `effort` at most (one block a
+/// thread at least), after the system was asked to forget them; then those of the warm ones, again and again. Errors:
+/// kReadFailed and the like.
+Result<ReadProbe> probe_reads(const SplitSample& sample, std::uint32_t threads, double effort);
 
 }  // namespace headrace
