@@ -63,7 +63,8 @@ class RowStore {
   };
   virtual Lookup look_up(std::uint64_t block) = 0;
   [[nodiscard]] virtual bool ready(std::uint64_t block) const = 0;
-  /// Return true where look_up() would say kFill now, and take nothing: who asks does not keep others from the block.
+  /// Return true where look_up() would say kFill now, and take nothing: a thread that asks does not keep others from
+  /// the block.
   [[nodiscard]] virtual bool can_fill(std::uint64_t block) const = 0;
   /// Wait until a busy block is not busy any more, its filler is seen to be dead, or `limit` is over. \return ready().
   virtual bool wait(std::uint64_t block, std::chrono::nanoseconds limit) = 0;

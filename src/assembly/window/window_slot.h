@@ -118,7 +118,7 @@ struct Claim {
   bool last = false;           ///< No request of this unit will come in this epoch any more.
   bool starting = false;       ///< The consumer waits for its very first batch.
   bool ahead = false;          ///< The consumer has batches enough: it does not wait for this claim.
-  std::uint64_t next_use = 0;  ///< Of the unit, after this claim; see BlockCache. The engine's to fill in.
+  std::uint64_t next_use = 0;  ///< Next use of the unit, after this claim; see BlockCache.
   std::vector<Request> requests;
   RequestList filed;  ///< The window's own: what `requests` are written from.
   std::vector<SlotRun> runs;

@@ -33,7 +33,7 @@ std::uint64_t block_samples(const Source& source, const BlockLayout& layout, std
 /// Rows over whose ends no window reaches.
 struct Stretches {
   std::vector<RowRange> runs;
-  std::uint64_t all_rows = 0;  ///< Of the files, in runs or not.
+  std::uint64_t all_rows = 0;  ///< Rows of the files, in runs or not.
   bool are_files = true;       ///< Each is a file, whole, or all of them are one.
   std::string what = "files";  ///< In messages.
 };

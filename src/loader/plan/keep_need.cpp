@@ -57,7 +57,7 @@ KeepNeed keep_need(const SampleSource& source, const EnginePlan& plan) {
     need.pages_bytes += RowStore::pages_for(group.rows);
     need.dense_bytes += group.need.dense_bytes;
   }
-  // Of samples of several groups those of the first are kept one by one, and not where a system keeps what it read as
+  // Units of the first of several groups are kept one by one, and not where a system keeps what it read as
   // well. Rows are: a loader measures whether that gains anything (KeepPolicy).
   if (!cells && (source.rows() || is_decoded(groups[0].source))) need.units = count_blocks(groups[0]);
   if (source.mapped()) need.units.coded_bytes = 0;  // kept as they are

@@ -45,8 +45,8 @@ bool UnitUses::look_at_a_step() {
   return true;
 }
 
-/// Threads ask a little out of turn. Who asks for what lies further back, or ahead of all that was looked at, is in an
-/// epoch that was begun once more, or elsewhere.
+/// Threads ask a little out of turn. What lies further back, or ahead of all that was looked at, is of an epoch that
+/// was begun once more, or of another place.
 bool UnitUses::is_another_walk(Moment now) const {
   if (now > looked_to_) return true;
   if (now >= newest_) return false;

@@ -22,7 +22,7 @@ constexpr std::uint64_t kPackedBytes = 8, kRequestBytes = 16, kRunBytes = 32, kS
 // Bytes of a slot, whatever it holds: itself, its place in the ring, and what the allocator adds to its lists.
 constexpr std::uint64_t kSlotBytes = sizeof(WindowSlot) + 64;
 constexpr std::uint64_t kBlockIndexBytes = 24;  // two tables of an index a block, places, and when it is used next
-// Of mapped samples:
+// The same of mapped samples:
 constexpr std::uint64_t kPartBytes = 96;   // of a part in the window: planned, filed under its unit, claimed
 constexpr std::uint64_t kUnitBytes = 208;  // of a unit that a batch waits for, and how far its shuffle blocks are
 constexpr std::uint64_t kCountersOfBlockBytes = 8;  // of a shuffle block, in two epochs
