@@ -4,6 +4,23 @@
 
 namespace headrace {
 
+RowStore::Lookup DecodedCache::look_up(std::size_t group, std::uint64_t block) {
+  RowStore& store = (*rows)[group];
+  const RowStore::Lookup found = store.look_up(block);
+  if (found != RowStore::Lookup::kBusy) return found;
+  {
+    const std::lock_guard lock(mutex_);
+    if (stuck_.contains({group, block})) return found;
+  }
+  store.wait(block, patience);
+  const RowStore::Lookup then = store.look_up(block);
+  if (then == RowStore::Lookup::kBusy) {
+    const std::lock_guard lock(mutex_);
+    stuck_.insert({group, block});
+  }
+  return then;
+}
+
 void DecodedCache::disable(const std::string& why) {
   if (!disabled_.exchange(true)) notice(why);
 }

@@ -5,12 +5,15 @@
 #include <headrace/error.h>
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "assembly/kept/damaged_rows.h"
 #include "assembly/kept/keep_policy.h"
@@ -40,6 +43,10 @@ class DecodedCache {
   [[nodiscard]] bool has(std::uint32_t block) const {
     return rows ? rows->ready(block) : blocks && blocks->contains(block);
   }
+  /// Look a unit of `rows` up, and wait for the thread or process that fills it, up to `patience`. One that takes
+  /// longer is not waited for again: a process that was stopped would cost every batch as much.
+  RowStore::Lookup look_up(std::size_t group, std::uint64_t block);
+  std::chrono::nanoseconds patience = std::chrono::seconds(2);  ///< Then a unit is decoded here as well.
   /// Return false once keeping went wrong: batches are still delivered.
   [[nodiscard]] bool fills() const { return !disabled_.load(std::memory_order_relaxed); }
   /// Tell the user of something that went wrong.
@@ -79,6 +86,7 @@ class DecodedCache {
  private:
   std::atomic<bool> disabled_{false};
   mutable std::mutex mutex_;
+  std::set<std::pair<std::size_t, std::uint64_t>> stuck_;  // group and block
   Last last_;
   std::function<void()> on_complete_;
 };

@@ -1,6 +1,5 @@
 // The part of BlockServer that has to do with its cache: blocks that are there already, and blocks to be put there.
 #include <algorithm>
-#include <chrono>
 
 #include "assembly/copying/row_copy.h"
 #include "assembly/servers/block_server.h"
@@ -9,8 +8,6 @@
 namespace headrace {
 namespace {
 
-// Longest wait for another process that fills a block; then it is decoded here as well.
-constexpr std::chrono::seconds kLongestWait{2};
 constexpr std::size_t kSparse = 8;  // rows of a block for one that is wanted, from which on they are read one by one
 
 /// Ask the disk for what will be copied, before the first row of it is waited for.
@@ -53,11 +50,7 @@ void BlockServer::tell_policy(const BlockTask& task, std::uint64_t start_ns, boo
 
 bool BlockServer::serve_from_store(const BlockTask& task, const Wanted& wanted) {
   RowStore& store = *store_;
-  RowStore::Lookup found = store.look_up(task.block);
-  if (found == RowStore::Lookup::kBusy) {
-    store.wait(task.block, kLongestWait);
-    found = store.look_up(task.block);
-  }
+  const RowStore::Lookup found = decoded_cache_->look_up(group_, task.block);
   if (found == RowStore::Lookup::kReady) {
     if (const auto* const damaged = decoded_cache_->damaged.of(group_, task.block); damaged && wants(*damaged, wanted))
       return false;  // read again

@@ -1,6 +1,5 @@
 // The part of CellServer that has to do with stores of all cells: a directory, or memory that a host shares. A cell is
 // a row of its group's store, as long as the largest, and a block of its own.
-#include <chrono>
 #include <cstring>
 
 #include "assembly/copying/row_copy.h"
@@ -9,9 +8,6 @@
 
 namespace headrace {
 namespace {
-
-// Longest wait for another process that fills a cell; then it is decoded here as well.
-constexpr std::chrono::seconds kLongestWaitForCell{2};
 
 /// A cell that this thread is to put into a store. It is abandoned unless it gets there: others wait for it.
 class StoreFilling {
@@ -41,11 +37,7 @@ Status CellServer::serve_from_store(const Claim& claim, const Task& task, std::s
   const std::uint64_t cell = task.at.unit, start = now_ns();
   const KeepPolicy::Moment moment{.ahead = claim.ahead, .wanted_again = !claim.last, .starting = claim.starting};
   const bool decodes = cells_are_decoded(task.grid, task.reader);
-  RowStore::Lookup found = store.look_up(cell);
-  if (found == RowStore::Lookup::kBusy) {
-    store.wait(cell, kLongestWaitForCell);
-    found = store.look_up(cell);
-  }
+  const RowStore::Lookup found = decoded_cache_->look_up(task.at.group, cell);
   if (found == RowStore::Lookup::kReady && decodes) {
     if (const Status sound = store.check(cell); sound.ok()) {
       if (!store.random_access()) store.will_need(cell, {0, 1});
