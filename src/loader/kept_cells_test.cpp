@@ -10,7 +10,6 @@
 #include "base/testing/temporary_folder.h"
 #include "format/testing/hdf5_files.h"
 #include "loader/engine/access.h"
-#include "loader/plan/cell_replay.h"
 #include "loader/plan/keep_need.h"
 #include "loader/plan/plan_for.h"
 
@@ -33,10 +32,6 @@ class KeptCells : public ::testing::Test {
     return patches(open_volumes({folder_.path("v.h5")}, {.fields = std::move(fields)}),
                    {.shape = {16, 16, 16}, .samples_per_epoch = 400, .draws = draws});
   }
-  [[nodiscard]] Dataset grid() const {
-    return patches(open_volumes({folder_.path("v.h5")}, {.fields = {{"gzip", ""}}}),
-                   {.shape = {16, 16, 16}, .stride = {8, 8, 8}});
-  }
   [[nodiscard]] static const MappedSource& mapped(const Dataset& data) { return *source_of(data).mapped(); }
 
   const TemporaryFolder folder_;
@@ -53,14 +48,12 @@ TEST_F(KeptCells, AreThoseThatAreDecoded) {
 }
 
 TEST_F(KeptCells, ALongWindowOrKeptOnesSaveDecodes) {
-  const Dataset data = drawn({{"gzip", ""}});
-  const LoaderOptions options{.batch = Samples{1}, .order = BlockShuffle{}, .threads = 2};
-  const CellReplay replay(mapped(data), plan_for(data, options, std::uint64_t{1} << 30).value());
-  const double alone = replay.decoded_bytes(1, 0);
-  EXPECT_NEAR(alone / (mapped(data).boxes->mean_parts(0) * kCellBytes), 1, 0.05);
-  EXPECT_LT(replay.decoded_bytes(100, 0), alone);
-  EXPECT_LT(replay.decoded_bytes(1, kCells / 2 * kCellBytes), alone / 2);
-  EXPECT_DOUBLE_EQ(replay.decoded_bytes(1, kCells * kCellBytes), kCells * kCellBytes / 400.0);
+  const Dataset data = drawn();
+  const double alone = decoded_bytes_of_drawn(mapped(data), 0, 0);
+  EXPECT_NEAR(alone, mapped(data).boxes->mean_parts(0) * kCellBytes, 1);
+  EXPECT_LT(decoded_bytes_of_drawn(mapped(data), 100, 0), alone);
+  EXPECT_NEAR(decoded_bytes_of_drawn(mapped(data), 0, 0.75), alone / 4, 1);
+  EXPECT_EQ(decoded_bytes_of_drawn(mapped(data), 10, 1), 0);
 }
 
 /// From the smallest budget on: a window alone, then what a short window leaves, then all of them.
@@ -95,49 +88,21 @@ TEST_F(KeptCells, TakeThePlaceOfAWindowThatSavesLess) {
   EXPECT_EQ(plan_for(data, none, std::uint64_t{1} << 30)->tier, CacheTier::kNothing);
 }
 
-/// What the plan is made by is what is decoded then.
-TEST_F(KeptCells, AReplayTellsWhatIsDecoded) {
-  for (const PatchDraws draws : {PatchDraws::kVisits, PatchDraws::kIndependent}) {
-    const bool visits = draws == PatchDraws::kVisits;
-    const Dataset data = visits ? drawn({{"gzip", ""}}, draws) : grid();
-    LoaderOptions options{.batch = Samples{1}, .order = BlockShuffle{}, .threads = 1};
-    int some = 0;
-    const std::uint64_t least = smallest_budget(data, options);
-    for (std::uint64_t cells = 8; cells < kCells; cells += 8) {
-      options.memory = least + cells * kCellBytes;
-      const EnginePlan plan = plan_for(data, options, options.memory).value();
-      if (plan.keeps_all_units || plan.tier != CacheTier::kSomeBlocks) continue;
-      ++some;
-      const double foretold = CellReplay(mapped(data), plan).decoded_bytes(plan.slots, plan.cache_bytes);
-      Loader loader(data, options);
-      for (const Batch& batch : loader) EXPECT_EQ(batch.rows(), 1u);
-      const double decoded = static_cast<double>(loader.report().chunks_decoded * kCellBytes) /
-                             static_cast<double>(loader.report().samples);
-      EXPECT_NEAR(decoded / foretold, 1, 0.25) << "visits " << visits << ", room for " << cells << " cells";
-    }
-    EXPECT_GT(some, 1) << visits;
-  }
-}
-
-/// What is used soonest stays: where any half of the cells stayed, as many would be decoded as without a cache, since a
-/// long window saves as many.
-TEST_F(KeptCells, AreThoseUsedSoonest) {
-  const Dataset data = grid();
-  LoaderOptions options{.batch = Samples{1}, .order = BlockShuffle{}, .threads = 1};
-  options.memory = smallest_budget(data, options) + kCells / 2 * kCellBytes;
-  std::vector<std::uint64_t> decoded;
-  for (const CacheChoice::Mode mode : {CacheChoice::kNone, CacheChoice::kAuto}) {
-    options.cache = {mode, {}};
-    Loader loader(data, options);
-    for (int epoch = 0; epoch < 4; ++epoch)
-      for (const Batch& batch : loader) EXPECT_EQ(batch.rows(), 1u);
-    decoded.push_back(loader.report().chunks_decoded);
-    if (mode == CacheChoice::kAuto) {
-      EXPECT_GT(loader.report().cache.blocks, 0u);
-      EXPECT_FALSE(loader.report().cache.complete);
+/// Visits need their window: it does not give way before all of them fit.
+TEST_F(KeptCells, LeaveVisitsTheirWindow) {
+  const Dataset data = drawn({{"gzip", ""}}, PatchDraws::kVisits);
+  const LoaderOptions options{.batch = Samples{1}, .order = BlockShuffle{}, .threads = 2};
+  int kept = 0;
+  for (std::uint64_t budget = smallest_budget(data, options); kept == 0; budget += kCellBytes) {
+    ASSERT_LT(budget, std::uint64_t{1} << 30);
+    const Result<EnginePlan> plan = plan_for(data, options, budget);
+    ASSERT_TRUE(plan.ok()) << budget;
+    EXPECT_LE(plan->planned_bytes(), budget);
+    kept += plan->keeps_all_units;
+    if (!plan->keeps_all_units && plan->tier == CacheTier::kSomeBlocks) {
+      EXPECT_GE(plan->slots, plan->visit_slots()) << "the cache takes what the visits leave";
     }
   }
-  EXPECT_LT(static_cast<double>(decoded[1]), 0.9 * static_cast<double>(decoded[0]));
 }
 
 TEST_F(KeptCells, AreDecodedOnce) {

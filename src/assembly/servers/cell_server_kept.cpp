@@ -10,8 +10,7 @@ namespace {
 /// A block that this thread is to put into a cache. It is abandoned unless it gets there: others wait for it.
 class Filling {
  public:
-  Filling(BlockCache& cache, std::uint32_t block, std::uint64_t next_use)
-      : cache_(cache), block_(block), next_use_(next_use) {}
+  Filling(BlockCache& cache, std::uint32_t block) : cache_(cache), block_(block) {}
   ~Filling() {
     if (!done_) cache_.abandon(block_);
   }
@@ -19,14 +18,13 @@ class Filling {
   Filling& operator=(const Filling&) = delete;
 
   void put(std::span<const std::byte> cell) {
-    cache_.put(block_, cell.size(), next_use_, cell.data(), {});
+    cache_.put(block_, cell.size(), 0, cell.data(), {});
     done_ = true;
   }
 
  private:
   BlockCache& cache_;
   const std::uint32_t block_;
-  const std::uint64_t next_use_;
   bool done_ = false;
 };
 
@@ -46,8 +44,8 @@ Status CellServer::copy_boxes(const Claim& claim, const Task& task, std::span<Ro
   const std::uint64_t bytes = keeps ? task.piece.decoded_bytes : 0, start = now_ns();
   const KeepPolicy::Moment moment{.ahead = claim.ahead, .wanted_again = !claim.last, .starting = claim.starting};
   std::shared_ptr<const KeptBlock> kept;
-  const BlockCache::Lookup found =
-      cache.look_up(claim.unit, bytes, claim.next_use, !keeps || policy.allows(moment), kept);
+  // Uses are as far away for all cells: what is kept stays.
+  const BlockCache::Lookup found = cache.look_up(claim.unit, bytes, 0, !keeps || policy.allows(moment), kept);
   if (found == BlockCache::Lookup::kHit && keeps) {
     scatter(task, kept->data.data(), digests);
     policy.add_hit(bytes, now_ns() - start);
@@ -58,7 +56,7 @@ Status CellServer::copy_boxes(const Claim& claim, const Task& task, std::span<Ro
     if (keeps) policy.add_decode(moment, bytes, now_ns() - start, 0);
     return {};
   }
-  Filling filling(cache, claim.unit, claim.next_use);
+  Filling filling(cache, claim.unit);
   std::uint64_t keep_ns = 0;
   HEADRACE_TRY(decode_boxes(task, digests, [&](const std::byte* cell) {
     const std::uint64_t decoded = now_ns();

@@ -124,7 +124,7 @@ void PartServer::serve_rows(const Claim& claim, std::span<RowDigest> digests, Sa
   const BlockTable::FileRows place = mapped_.groups[at.group].layout.table->place(at.unit);
   // Uses are as far away for all units: what is kept stays.
   const KeepPolicy::Moment moment{.ahead = claim.ahead, .wanted_again = !claim.last, .starting = claim.starting};
-  const auto failed = server.rows->serve({at.unit, place.file, place.rows, claim.first, claim.next_use, moment},
+  const auto failed = server.rows->serve({at.unit, place.file, place.rows, claim.first, 0, moment},
                                          {{}, moves_, runs_, longest, false}, cancelled);
   for (const RowFailure& f : failed)
     for (const SlotRun& r : claim.runs)

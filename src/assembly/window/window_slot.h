@@ -114,11 +114,10 @@ struct Claim {
   Kind kind = Kind::kUnit;
   std::uint32_t unit = 0;
   std::uint64_t epoch = 0;
-  bool first = false;          ///< First claim of this unit in this epoch; later ones are read amplification.
-  bool last = false;           ///< No request of this unit will come in this epoch any more.
-  bool starting = false;       ///< The consumer waits for its very first batch.
-  bool ahead = false;          ///< The consumer has batches enough: it does not wait for this claim.
-  std::uint64_t next_use = 0;  ///< Next use of the unit, after this claim; see BlockCache.
+  bool first = false;     ///< First claim of this unit in this epoch; later ones are read amplification.
+  bool last = false;      ///< No request of this unit will come in this epoch any more.
+  bool starting = false;  ///< The consumer waits for its very first batch.
+  bool ahead = false;     ///< The consumer has batches enough: it does not wait for this claim.
   std::vector<Request> requests;
   RequestList filed;  ///< The window's own: what `requests` are written from.
   std::vector<SlotRun> runs;

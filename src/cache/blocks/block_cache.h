@@ -4,8 +4,7 @@
 // earlier epoch takes the place of one that it uses in a later one, or not at all. Blocks whose next uses lie in the
 // same epoch are not exchanged: whichever is here at the epoch's border is worth one decode, so that Belady's rule
 // saves no more than leaving them alone, and costs the copying (the test over random epochs shows it; the most recently
-// used would save nothing: they go just before their turn). Units of a map are used several times an epoch: they are
-// exchanged by the step of their next use. Blocks may be kept re-encoded (block_coder.h).
+// used would save nothing: they go just before their turn). Blocks may be kept re-encoded (block_coder.h).
 //
 // The cache takes what memory is left over, and gives it back when windows need it (Reclaimable).
 #pragma once

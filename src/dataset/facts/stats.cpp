@@ -260,6 +260,22 @@ void check_counts(const std::vector<FeatureMoments>& moments, const std::string&
       .with_field(field);
 }
 
+/// Throws kUnsupported where patches are drawn, and it is not known here which voxels of an array they can have.
+void check_extents(const MappedSource& patches, const std::string& field) {
+  if (!patches.boxes->drawn()) return;
+  for (const BoxMap::Volume& volume : patches.boxes->volumes()) {
+    const Axes& shape = volume.grids[0].shape;
+    const bool alike =
+        volume.offsets.empty() && volume.scales.empty() && std::ranges::all_of(volume.grids, [&](const CellGrid& grid) {
+          return std::equal(grid.shape.begin(), grid.shape.begin() + grid.rank, shape.begin());
+        });
+    if (alike) continue;
+    throw Error(ErrorCode::kUnsupported, "stats of drawn patches of arrays that do not lie in the same place")
+        .with_field(field)
+        .with_hint("Ask patches on a grid of the same volumes: give stride in place of samples_per_epoch.");
+  }
+}
+
 }  // namespace
 
 Stats stats(const Dataset& data, const std::string& field, const StatsOptions& options) {
@@ -275,6 +291,7 @@ Stats stats(const Dataset& data, const std::string& field, const StatsOptions& o
   if (source.finisher())
     throw Error(ErrorCode::kUnsupported, "stats of samples that are finished as batches").with_field(field);
   const bool voxels = source.mapped() && source.mapped()->boxes;
+  if (voxels) check_extents(*source.mapped(), field);
   const Dataset chosen = data.choose(std::vector<std::string>{field});
   const Dataset column = voxels ? chosen : rows_of_samples(data, field).choose(std::vector<std::string>{field});
   Dataset::Impl& impl = *impl_of(column);

@@ -128,10 +128,7 @@ void Engine::provide_memory(EngineMemory memory, std::shared_ptr<DecodedCache> d
   cache_bytes_ = plan_.cache_bytes;
   kept_blocks_ = decoded_cache->blocks;
   if (decoded_cache->blocks) {
-    if (!plan_.map)
-      schedule_ = std::make_unique<UseSchedule>(plan_.sampler, plan_.share);
-    else if (!plan_.keeps_all_units)
-      unit_uses_ = std::make_unique<UnitUses>(plan_.steps, plan_.map, plan_.seed, plan_.slots * plan_.global_batch);
+    schedule_ = std::make_unique<UseSchedule>(plan_.sampler, plan_.share);
     may_keep_all_ = plan_.fits_encoded;
     decoded_cache->blocks->set_growing(plan_.fits_encoded && plan_.slots > plan_.direct_window_slots());
   }

@@ -25,7 +25,6 @@
 #include "loader/engine/epoch_claims.h"
 #include "loader/plan/engine_plan.h"
 #include "loader/plan/uncached_blocks.h"
-#include "loader/plan/unit_uses.h"
 #include "loader/plan/use_schedule.h"
 
 namespace headrace {
@@ -187,8 +186,7 @@ class Engine {
   mutable std::mutex cache_mutex_;
   std::shared_ptr<DecodedCache> decoded_cache_;
   std::optional<RowGather> gather_;
-  std::unique_ptr<UseSchedule> schedule_;  // of a BlockCache of rows
-  std::unique_ptr<UnitUses> unit_uses_;    // of one of a map's units, where they do not all fit
+  std::unique_ptr<UseSchedule> schedule_;  // of a BlockCache
   EpochClaims claims_;
   EpochBlocks asked_blocks_;                            // of batches that are gathered from what is still being filled
   std::atomic<std::uint64_t> gathered_ahead_bytes_{0};  // needed by batches that were gathered before their epoch began

@@ -90,10 +90,6 @@ void Engine::preload_blocks(DecodeThread& w) {
 
 /// The claim's parts of one unit of a map.
 void Engine::serve_parts(DecodeThread& w) {
-  if (unit_uses_) {
-    const WindowSlot& newest = *w.claim.runs.back().slot;
-    w.claim.next_use = unit_uses_->next_use(w.claim.unit, newest.epoch, newest.content.step.end);
-  }
   const auto failures = w.parts->serve(w.claim, w.digests, window_.cancel_flag());
   w.failures.assign(failures.begin(), failures.end());
 }

@@ -7,6 +7,9 @@
 namespace headrace {
 namespace {
 
+/// A claim comes up to a quarter of the window ahead of need (RequestWindow), and serves what waits behind it.
+constexpr double kSharedPart = 0.75;
+
 KeptUnits count_blocks(const StoredGroup& group) {
   KeptUnits units;
   const BlockForm form(group.rows.fields);
@@ -62,6 +65,24 @@ KeepNeed keep_need(const SampleSource& source, const EnginePlan& plan) {
   if (!cells && (source.rows() || is_decoded(groups[0].source))) need.units = count_blocks(groups[0]);
   if (source.mapped()) need.units.coded_bytes = 0;  // kept as they are
   return need;
+}
+
+double decoded_bytes_of_drawn(const MappedSource& mapped, double waiting, double kept_share) {
+  struct Cells {
+    double number = 0, bytes = 0;
+  };
+  std::vector<Cells> groups(mapped.groups.size());
+  for_kept_grids(mapped, [&](const CellGrid& grid, std::size_t g, std::uint64_t bytes) {
+    groups[g].number += static_cast<double>(grid.num_cells());
+    groups[g].bytes += static_cast<double>(grid.num_cells() * bytes);
+  });
+  double decoded = 0;
+  for (std::size_t g = 0; g < groups.size(); ++g) {
+    if (groups[g].number == 0) continue;
+    const double parts = mapped.boxes->mean_parts(g), number = groups[g].number;
+    decoded += (1 - kept_share) * parts / (1 + kSharedPart * parts * waiting / number) * groups[g].bytes / number;
+  }
+  return decoded;
 }
 
 }  // namespace headrace

@@ -30,4 +30,8 @@ KeepNeed keep_need(const SampleSource& source, const EnginePlan& plan);
 /// Count the cells of all arrays of volumes. None where nothing is decoded.
 KeptUnits count_kept_cells(const MappedSource& volumes);
 
+/// Return the bytes that are decoded for a sample that is drawn at random, on average, where `waiting` samples share
+/// what is decoded for them and `kept_share` of all cells is kept. docs/decisions/0028 has the formula.
+double decoded_bytes_of_drawn(const MappedSource& mapped, double waiting, double kept_share);
+
 }  // namespace headrace

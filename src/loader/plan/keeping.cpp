@@ -95,7 +95,7 @@ Result<std::shared_ptr<DecodedCache>> make_decoded_cache(const SampleSource& sou
       options.capacity_bytes = plan.cache_bytes;
       options.coding = plan.coding;
       options.coded_share = plan.coded_share;
-      options.epoch_ticks = plan.map ? 1 : Sampler::kEpochTicks;  // a unit is used several times an epoch
+      options.epoch_ticks = Sampler::kEpochTicks;
       decoded_cache->blocks = std::make_shared<BlockCache>(budget, std::move(options));
       MemoryBudget::process()->add_reclaimable(decoded_cache->blocks,
                                                plan.preloads ? ReclaimRank::kKept : ReclaimRank::kCache);

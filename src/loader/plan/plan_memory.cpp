@@ -7,7 +7,6 @@
 
 #include "delivery/slot_pool.h"
 #include "loader/plan/budget_errors.h"
-#include "loader/plan/cell_replay.h"
 #include "loader/plan/keep_need.h"
 #include "loader/plan/window_need.h"
 
@@ -160,14 +159,17 @@ class MemoryPlanner {
   /// With this many slots every block is decoded once: the order's span, what the consumer holds, and some ahead.
   void plan_wanted_slots() {
     constexpr std::uint64_t kHeld = SlotPool::kHeldSlots;
+    const std::uint64_t two_epochs = 2 * std::max<std::uint64_t>(plan_.num_batches, 1) + kHeld;
     std::uint64_t slots = plan_.steps->span_steps() + kHeld + kReadAheadBatches;
     if (!plan_.map && options_.order.is<InOrder>())  // a thread goes through a block of its own
       slots += 2 * plan_.threads * (plan_.blocks->max_block_rows() / plan_.global_batch + 1);
-    slots = std::min(slots, 2 * std::max<std::uint64_t>(plan_.num_batches, 1) + kHeld);
+    slots = std::min(slots, two_epochs);
     if (plan_.map && plan_.map->block_units() == SampleMap::BlockUnits::kByEpoch)
       slots = std::min(slots, kHeld + plan_.visit_slots());
-    if (plan_.map && plan_.map->block_units() == SampleMap::BlockUnits::kUnknown)  // no order brings them nearer
-      slots = kHeld + std::max(kDrawnWindowBytes / window_.mean_bytes, kReadAheadBatches);
+    if (plan_.map && plan_.map->block_units() == SampleMap::BlockUnits::kUnknown) {  // no order brings them nearer
+      const std::uint64_t each = window_.mean_bytes + window_.bookkeeping_bytes;
+      slots = std::min(two_epochs, kHeld + std::max(kDrawnWindowBytes / each, kReadAheadBatches));
+    }
     plan_.wanted_slots = slots;
     if (plan_.tier == CacheTier::kDirectory && plan_.gather_ready) plan_.wanted_slots = plan_.direct_window_slots();
   }
@@ -233,8 +235,8 @@ class MemoryPlanner {
 
   /// Keep decoded units in the part of the budget that the batches leave; caches of others are not asked for memory.
   /// Where all of them fit, encoded or not, they come before a long window, which only saves decoding again what is not
-  /// kept: docs/decisions/0027. Else boxes share the memory between window and cache as decodes least:
-  /// docs/decisions/0028. A block of rows is used once an epoch: they need the window.
+  /// kept: docs/decisions/0027. Else boxes that are drawn one by one share the memory between window and cache as
+  /// decodes least: docs/decisions/0028; visits need the window, and so do rows.
   void plan_some_units() {
     const KeptUnits& units = keep_.units;
     if (units.number == 0) return;
@@ -269,13 +271,18 @@ class MemoryPlanner {
     if (coded) plan_.coding = coded->coding, plan_.coded_share = coded->coded_share;
   }
 
-  /// Return true where boxes are decoded less often with a short window of `direct` slots and `kept_bytes` of cells
-  /// beside it than with the planned one and `kept_then_bytes`. It falls, or rises, all the way.
+  /// Return true where boxes that are drawn one by one are decoded less often with a short window of `direct` slots and
+  /// `kept_bytes` of cells beside it than with the planned one and `kept_then_bytes`. It falls, or rises, all the way.
   [[nodiscard]] bool decodes_less_by_keeping(std::uint64_t kept_bytes, std::uint64_t direct,
                                              std::uint64_t kept_then_bytes) const {
-    if (!plan_.boxes) return false;
-    const CellReplay replay(*source_.mapped(), plan_);
-    return replay.decoded_bytes(direct, kept_bytes) < replay.decoded_bytes(plan_.slots, kept_then_bytes);
+    if (!plan_.draws_samples() || plan_.boxes->visits()) return false;
+    const auto decoded = [&](std::uint64_t slots, std::uint64_t kept) {
+      const double waiting =
+          static_cast<double>(slots - std::min(slots, SlotPool::kHeldSlots)) * static_cast<double>(plan_.mean_rows());
+      return decoded_bytes_of_drawn(*source_.mapped(), waiting,
+                                    static_cast<double>(kept) / static_cast<double>(keep_.units.all_bytes));
+    };
+    return decoded(direct, kept_bytes) < decoded(plan_.slots, kept_then_bytes);
   }
 
   void say_why_nothing_is_kept() {

@@ -8,6 +8,7 @@ from typing import Any
 import h5py
 import numpy as np
 import pytest
+from ome_files import write_image
 from volume_files import GRIDS, KINDS, PATCH, Volume, write_volumes
 
 import headrace as hr
@@ -55,6 +56,19 @@ def test_drawn_patches_are_of_all_voxels(tmp_path: Path) -> None:
     volumes, held = write_volumes(tmp_path, "zarr")
     data = volumes.patches(PATCH, samples_per_epoch=20)
     assert_stats(data.stats("raw"), np.concatenate([volume["raw"].ravel() for volume in held]))
+
+
+def test_drawn_patches_of_arrays_in_different_places_are_refused(tmp_path: Path) -> None:
+    """Which voxels they can have is another question than which there are; a grid has an answer."""
+    raw = np.full((24, 24, 24), 200, np.uint8)
+    raw[8:20, 8:20, 8:20] = 10
+    write_image(tmp_path / "v.zarr" / "raw", 2, {"s0": (raw, 8, [0, 0, 0])})
+    write_image(tmp_path / "v.zarr" / "mito", 2, {"s0": (np.ones((12, 12, 12), np.uint8), 8, [64, 64, 64])})
+    volumes = hr.open_volume(tmp_path / "v.zarr", {"raw": "raw@8", "mito": "mito@8"})
+    with pytest.raises(hr.UnsupportedError, match="do not lie in the same place"):
+        volumes.patches((4, 4, 4), samples_per_epoch=20).stats("raw")
+    found = volumes.patches((4, 4, 4), stride=(4, 4, 4)).stats("raw")
+    assert (found.count.sum(), found.mean.item(), found.max.item()) == (12**3, 10, 10)
 
 
 def test_a_damaged_chunk_is_named(tmp_path: Path) -> None:
