@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from ome_files import write_image
 from volume_files import GRIDS, KINDS, PATCH, Volume, write_volumes
+from zarr_stores import group2
 
 import headrace as hr
 
@@ -62,6 +63,7 @@ def test_drawn_patches_of_arrays_in_different_places_are_refused(tmp_path: Path)
     """Which voxels they can have is another question than which there are; a grid has an answer."""
     raw = np.full((24, 24, 24), 200, np.uint8)
     raw[8:20, 8:20, 8:20] = 10
+    group2(tmp_path / "v.zarr")
     write_image(tmp_path / "v.zarr" / "raw", 2, {"s0": (raw, 8, [0, 0, 0])})
     write_image(tmp_path / "v.zarr" / "mito", 2, {"s0": (np.ones((12, 12, 12), np.uint8), 8, [64, 64, 64])})
     volumes = hr.open_volume(tmp_path / "v.zarr", {"raw": "raw@8", "mito": "mito@8"})
