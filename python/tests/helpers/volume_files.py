@@ -112,3 +112,16 @@ def check_batch(batch: dict[str, Any], held: list[Volume], patch: tuple[int, ...
             if f"{name}.valid" in batch:
                 inside = cut([{"raw": np.ones(v["raw"].shape, bool)} for v in held], place, patch, "raw")
                 np.testing.assert_array_equal(batch[f"{name}.valid"][i], inside)
+
+
+def write_damaged(folder: Path) -> hr.Volumes:
+    """Write a volume of 32^3 in 8 chunks, of which (1,0,1) is damaged."""
+    path = folder / "x.h5"
+    with h5py.File(path, "w") as file:
+        values = np.arange(32**3, dtype="f4").reshape(32, 32, 32)
+        file.create_dataset("x", data=values, chunks=(16, 16, 16), compression="gzip", fletcher32=True)
+        offset = file["x"].id.get_chunk_info(5).byte_offset
+    with path.open("r+b") as raw:
+        raw.seek(offset + 20)
+        raw.write(b"\xff\xff\xff\xff")
+    return hr.open_volume(path, ["x"])

@@ -8,7 +8,7 @@ from typing import Any
 import h5py
 import numpy as np
 import pytest
-from volume_files import GRIDS, PATCH, write_volumes
+from volume_files import GRIDS, PATCH, write_damaged, write_volumes
 
 import headrace as hr
 from headrace import transforms as T
@@ -187,14 +187,7 @@ def test_budgets_from_small_to_all(tmp_path: Path) -> None:
 @pytest.mark.parametrize("cut", [{"stride": (8, 8, 8)}, {"samples_per_epoch": 60}], ids=str)
 def test_a_damaged_chunk_is_an_error_each_time(tmp_path: Path, cut: dict[str, Any]) -> None:
     """What could not be decoded is not kept as something else."""
-    with h5py.File(tmp_path / "x.h5", "w") as file:
-        values = np.arange(32**3, dtype="f4").reshape(32, 32, 32)
-        file.create_dataset("x", data=values, chunks=(16, 16, 16), compression="gzip", fletcher32=True)
-        offset = file["x"].id.get_chunk_info(5).byte_offset
-    with (tmp_path / "x.h5").open("r+b") as raw:
-        raw.seek(offset + 20)
-        raw.write(b"\xff\xff\xff\xff")
-    with hr.Loader(hr.open_volume(tmp_path / "x.h5", ["x"]).patches((8, 8, 8), **cut), 4, threads=3) as loader:
+    with hr.Loader(write_damaged(tmp_path).patches((8, 8, 8), **cut), 4, threads=3) as loader:
         for _ in range(3):
             with pytest.raises(hr.CorruptDataError, match=r"\(1,0,1\)"):
                 list(loader)
@@ -276,14 +269,7 @@ def test_a_damaged_block_of_a_directory_is_read_from_its_file(volumes: hr.Volume
 
 @pytest.mark.parametrize("store", STORES)
 def test_a_damaged_chunk_is_not_stored(tmp_path: Path, store: str) -> None:
-    with h5py.File(tmp_path / "x.h5", "w") as file:
-        values = np.arange(32**3, dtype="f4").reshape(32, 32, 32)
-        file.create_dataset("x", data=values, chunks=(16, 16, 16), compression="gzip", fletcher32=True)
-        offset = file["x"].id.get_chunk_info(5).byte_offset
-    with (tmp_path / "x.h5").open("r+b") as raw:
-        raw.seek(offset + 20)
-        raw.write(b"\xff\xff\xff\xff")
-    data = hr.open_volume(tmp_path / "x.h5", ["x"]).patches((8, 8, 8), stride=(8, 8, 8))
+    data = write_damaged(tmp_path).patches((8, 8, 8), stride=(8, 8, 8))
     for _ in range(2):
         with hr.Loader(data, 4, threads=3, **in_store(store, tmp_path)) as loader:
             for _ in range(2):

@@ -156,11 +156,9 @@ Status CellServer::decode_boxes(const Task& task, std::span<RowDigest> digests,
   return {};
 }
 
-/// Read boxes by themselves, or decode the cell, whichever is less. \param then  As decode_boxes() has it; not called
-/// where nothing is decoded.
-Status CellServer::serve_from_file(const Task& task, std::span<RowDigest> digests, const std::atomic<bool>& cancelled,
-                                   const std::function<void(const std::byte*)>& then) {
-  return reads_boxes(task) ? read_boxes(task, digests, cancelled) : decode_boxes(task, digests, then);
+/// Read boxes by themselves, or decode the cell, whichever is less.
+Status CellServer::serve_from_file(const Task& task, std::span<RowDigest> digests, const std::atomic<bool>& cancelled) {
+  return reads_boxes(task) ? read_boxes(task, digests, cancelled) : decode_boxes(task, digests, {});
 }
 
 void CellServer::scatter(const Task& task, const std::byte* cell, std::span<RowDigest> digests) {

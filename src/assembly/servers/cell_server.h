@@ -59,8 +59,7 @@ class CellServer {
   void list_requests(const Claim& claim, const Task& task);
   [[nodiscard]] bool reads_boxes(const Task& task) const;
   Status read_boxes(const Task& task, std::span<RowDigest> digests, const std::atomic<bool>& cancelled);
-  Status serve_from_file(const Task& task, std::span<RowDigest> digests, const std::atomic<bool>& cancelled,
-                         const std::function<void(const std::byte*)>& then);
+  Status serve_from_file(const Task& task, std::span<RowDigest> digests, const std::atomic<bool>& cancelled);
   // cell_server_kept.cpp
   Status copy_boxes(const Claim& claim, const Task& task, std::span<RowDigest> digests);
   // cell_server_stored.cpp

@@ -49,9 +49,9 @@ Status CellServer::serve_from_store(const Claim& claim, const Task& task, std::s
       decoded_cache_->notice(DecodedCache::text_of(sound.error(), "The chunk is read from its own file instead."));
     }
   }
-  if (found != RowStore::Lookup::kFill) return serve_from_file(task, digests, cancelled, {});
+  if (found != RowStore::Lookup::kFill) return serve_from_file(task, digests, cancelled);
   StoreFilling filling(store, cell);
-  if (!decoded_cache_->fills() || !policy.allows(moment)) return serve_from_file(task, digests, cancelled, {});
+  if (!decoded_cache_->fills() || !policy.allows(moment)) return serve_from_file(task, digests, cancelled);
   std::uint64_t keep_ns = 0;
   const auto keep = [&](std::span<const std::byte> decoded) {
     const std::uint64_t decoded_ns = now_ns();
@@ -63,7 +63,7 @@ Status CellServer::serve_from_store(const Claim& claim, const Task& task, std::s
     HEADRACE_TRY(decode_boxes(task, digests, [&](const std::byte* all) { keep({all, task.piece.decoded_bytes}); }));
     policy.add_decode(moment, task.piece.decoded_bytes, now_ns() - start - keep_ns, keep_ns);
   } else {
-    HEADRACE_TRY(serve_from_file(task, digests, cancelled, {}));
+    HEADRACE_TRY(serve_from_file(task, digests, cancelled));
     keep({});
   }
   return {};
@@ -76,9 +76,11 @@ void CellServer::put_in_store(RowStore& store, std::uint64_t cell, std::span<con
   span.add_bytes(decoded.size());
   Status stored;
   if (std::byte* const to = store.writable(0, cell)) {  // it begins as zeros
-    make_resident({to, decoded.size()});
-    copy_run(to, decoded.data(), decoded.size());
-    finish_streaming();
+    if (!decoded.empty()) {
+      make_resident({to, decoded.size()});
+      copy_run(to, decoded.data(), decoded.size());
+      finish_streaming();
+    }
   } else {
     const std::byte* row = decoded.data();
     if (decoded.size() < row_bytes) {

@@ -50,11 +50,12 @@ class BlockValues {
 
  protected:
   /// Add values as they are stored.
-  void add_values(const std::byte* stored, std::uint64_t values, Moments& to) const {
+  void add_values(std::span<const std::byte> stored, Moments& to) const {
+    const std::uint64_t values = stored.size() / itemsize_;
     std::vector<double> tile(to.tile_values());
     for (std::uint64_t first = 0; first < values; first += tile.size()) {
       const std::span<double> here = std::span(tile).first(std::min<std::uint64_t>(tile.size(), values - first));
-      convert_(stored + first * itemsize_, here);
+      convert_(stored.data() + first * itemsize_, here);
       to.add(here);
     }
   }
@@ -118,16 +119,14 @@ Status RowValues::Rows::add(std::uint64_t block, Moments& to) {
           return m.row < failure.rows.end() && failure.rows.first < std::uint64_t{m.row} + m.count;
         }))
       return failure.error;
-  of_.add_values(fields, rows * (*of_.data_.source.rows()->columns)[0].row_elements(), to);
+  of_.add_values(buffer.bytes().first(rows * row_bytes), to);
   return {};
 }
 
 /// Voxels that patches of one array have.
 class VoxelValues final : public BlockValues {
  public:
-  VoxelValues(VoxelTiles tiles, const StoredColumn& column) : BlockValues(column.dtype), tiles_(std::move(tiles)) {
-    itemsize_ = column.dtype.itemsize;
-  }
+  VoxelValues(VoxelTiles tiles, const StoredColumn& column) : BlockValues(column.dtype), tiles_(std::move(tiles)) {}
   [[nodiscard]] std::uint64_t num_blocks() const override { return tiles_.num_tiles(); }
   [[nodiscard]] std::uint64_t most_threads() const override {
     constexpr std::uint64_t kCopies = 3;  // the tile, its voxels that count, and which those are
@@ -147,7 +146,7 @@ class VoxelValues final : public BlockValues {
     Status add(std::uint64_t block, Moments& to) override {
       values_.clear();
       HEADRACE_TRY(of_.tiles_.read(block, values_));
-      of_.add_values(values_.data(), values_.size() / of_.itemsize_, to);
+      of_.add_values(values_, to);
       return {};
     }
 
@@ -156,7 +155,6 @@ class VoxelValues final : public BlockValues {
     std::vector<std::byte> values_;
   };
   const VoxelTiles tiles_;
-  std::size_t itemsize_ = 1;
 };
 
 /// One pass over the blocks. They are divided into groups by their number alone, and the groups' sums are joined in

@@ -90,7 +90,7 @@ struct EnginePlan {
   CacheTier tier = CacheTier::kNothing;
   std::string tier_reason;
   std::uint64_t data_bytes = 0;     ///< Bytes of all rows of the blocks, or of all cells, decoded.
-  std::uint64_t kept_units = 0;     ///< Units of a map that have anything to decode.
+  std::uint64_t kept_units = 0;     ///< Units that could be kept one by one.
   bool keeps_all_units = false;     ///< All of them fit in `cache_bytes`.
   std::uint64_t cache_bytes = 0;    ///< Part of the budget, for what is kept.
   std::uint64_t keeping_bytes = 0;  ///< Scratch for blocks on their way there, all threads.

@@ -60,8 +60,8 @@ KeepNeed keep_need(const SampleSource& source, const EnginePlan& plan) {
     need.pages_bytes += RowStore::pages_for(group.rows);
     need.dense_bytes += group.need.dense_bytes;
   }
-  // Units of the first of several groups are kept one by one, and not where a system keeps what it read as
-  // well. Rows are: a loader measures whether that gains anything (KeepPolicy).
+  // Units of the first of several groups are kept one by one, and not where the system keeps what it read as well. Rows
+  // are: a loader measures whether that gains anything (KeepPolicy).
   if (!cells && (source.rows() || is_decoded(groups[0].source))) need.units = count_blocks(groups[0]);
   if (source.mapped()) need.units.coded_bytes = 0;  // kept as they are
   return need;

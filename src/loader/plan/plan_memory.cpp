@@ -45,7 +45,8 @@ class MemoryPlanner {
     plan_side_chunks();
     plan_wanted_slots();
     HEADRACE_TRY(uses_stores() ? plan_all_rows() : plan_all_units());
-    plan_.slots = window_.slots_in(plan_.budget_bytes - around() - units_in_use() - plan_.cache_bytes, wanted());
+    plan_.slots =
+        window_.slots_in(plan_.budget_bytes - around() - units_in_use() - plan_.cache_bytes, plan_.wanted_slots);
     if (plan_.tier == CacheTier::kNothing && options_.cache.mode == CacheChoice::kAuto) plan_some_units();
     if (plan_.tier == CacheTier::kNothing) say_why_nothing_is_kept();
     finish();
@@ -73,7 +74,6 @@ class MemoryPlanner {
   [[nodiscard]] bool fills_directory() const { return plan_.tier == CacheTier::kDirectory && !context_.cache_is_whole; }
   /// What keeps rows is never taken from others.
   [[nodiscard]] std::uint64_t own_limit() const { return std::min(plan_.budget_bytes, context_.room.free_bytes); }
-  [[nodiscard]] std::uint64_t wanted() const { return std::max(plan_.wanted_slots, kLeastSlots); }
   /// Beside units that are kept one by one: scratch, and those that are read while they are evicted, or while the last
   /// one is put there.
   [[nodiscard]] std::uint64_t beside_units(std::uint64_t threads) const {
@@ -252,13 +252,13 @@ class MemoryPlanner {
       // blocks again. So the window begins long, and gives way as the cache grows.
       plan_.fits_encoded = true;
       const std::uint64_t first = std::max(context_.kept_bytes, all_coded / kFirstCacheShare);
-      plan_.slots = std::max(window_.slots_in(limit - apart - std::min(first, all_coded), wanted()), direct);
+      plan_.slots = std::max(window_.slots_in(limit - apart - std::min(first, all_coded), plan_.wanted_slots), direct);
       // All that is left: blocks may be less alike than those that were tried.
       plan_.cache_bytes = std::min(left(plan_.slots), units.all_bytes + units.all_bytes / 64);
     } else {
       plan_.keeps_all_units = units.all_bytes <= left(direct);
       if (plan_.keeps_all_units)
-        plan_.slots = std::max(window_.slots_in(limit - apart - units.all_bytes, wanted()), direct);
+        plan_.slots = std::max(window_.slots_in(limit - apart - units.all_bytes, plan_.wanted_slots), direct);
       else if (direct < plan_.slots && decodes_less_by_keeping(left(direct), direct, left(plan_.slots)))
         plan_.slots = direct;
       const std::uint64_t rest = left(plan_.slots);

@@ -5,11 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import h5py
 import numpy as np
 import pytest
 from ome_files import write_image
-from volume_files import GRIDS, KINDS, PATCH, Volume, write_volumes
+from volume_files import GRIDS, KINDS, PATCH, Volume, write_damaged, write_volumes
 from zarr_stores import group2
 
 import headrace as hr
@@ -74,14 +73,7 @@ def test_drawn_patches_of_arrays_in_different_places_are_refused(tmp_path: Path)
 
 
 def test_a_damaged_chunk_is_named(tmp_path: Path) -> None:
-    with h5py.File(tmp_path / "x.h5", "w") as file:
-        values = np.arange(32**3, dtype="f4").reshape(32, 32, 32)
-        file.create_dataset("x", data=values, chunks=(16, 16, 16), compression="gzip", fletcher32=True)
-        offset = file["x"].id.get_chunk_info(5).byte_offset
-    with (tmp_path / "x.h5").open("r+b") as raw:
-        raw.seek(offset + 20)
-        raw.write(b"\xff\xff\xff\xff")
-    data = hr.open_volume(tmp_path / "x.h5", ["x"]).patches((8, 8, 8), stride=(8, 8, 8))
+    data = write_damaged(tmp_path).patches((8, 8, 8), stride=(8, 8, 8))
     with pytest.raises(hr.CorruptDataError, match=r"\(1,0,1\)"):
         data.stats("x")
     sound = data.select(range(32))  # above the damaged chunk
