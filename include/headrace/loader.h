@@ -236,7 +236,8 @@ class Loader {
   [[nodiscard]] std::uint64_t held_over_bytes() const;
 
   /// Decode now all that the cache will hold (see CacheChoice), with all threads. After that, batches come from memory.
-  /// Ends an unfinished epoch, unless all is held. Blocks: until done. `progress(done_blocks, all_blocks)` is called
+  /// Ends an unfinished epoch, unless all is held. Returns at once for chunks of volumes that are stored as they are
+  /// delivered: nothing of them is decoded. Blocks: until done. `progress(done_blocks, all_blocks)` is called
   /// from time to time; return false to stop; it may do what epoch()'s `go_on` may. Errors: kInvalidArgument if the
   /// cache does not hold all rows; kCancelled; kClosed; errors of the data.
   void preload(const std::function<bool(std::uint64_t, std::uint64_t)>& progress = {});

@@ -363,6 +363,8 @@ class Loader:
 
         Those of ``cache="ram"`` or a directory, and of windows and spans whose rows all fit in memory.
 
+        Chunks of volumes that are stored as they are delivered have nothing to decode: it returns at once.
+
         Blocks until done, without the GIL; Ctrl-C stops it.
 
         Args:

@@ -352,6 +352,7 @@ std::shared_ptr<Engine> Loader::Impl::start_preload(const std::shared_ptr<void>&
   // An epoch that goes on keeps the engine busy, also when this is done.
   if (manager->state() != EngineManager::State::kRunning) manager->set_consumer(alive);
   std::shared_ptr<Engine> made = engine();
+  if (made->plan().is_as_stored) return made;  // nothing is to be decoded
   if (!made->wants_preload()) {
     const std::vector<std::string> why = manager->notices()->all(Notices::Of::kRun);
     const std::vector<std::string>& warned = made->plan().warnings;

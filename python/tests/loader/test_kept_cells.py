@@ -159,6 +159,9 @@ def test_nothing_is_kept_of_what_is_stored_as_it_is(tmp_path: Path) -> None:
             list(loader)
             assert loader.report().cache.kind == "nothing"
             assert "stored as they are delivered" in str(loader.explain())
+        with hr.Loader(volume.patches((6, 6, 6), samples_per_epoch=30), 4, cache="ram") as loader:
+            loader.preload()  # nothing is decoded, so all of it is done
+            assert sum(len(next(iter(batch.values()))) for batch in loader) == 30
 
 
 def test_budgets_from_small_to_all(tmp_path: Path) -> None:
@@ -278,6 +281,18 @@ def test_a_damaged_chunk_is_not_stored(tmp_path: Path, store: str) -> None:
             assert not loader.report().cache.complete
 
 
+def test_a_directory_that_cannot_be_made_keeps_nothing(volumes: hr.Volumes, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with hr.Loader(volumes.patches(PATCH, stride=PATCH), 4, cache=tmp_path / "file" / "kept") as loader:
+        with pytest.warns(UserWarning, match="Loading goes on without the cache"):
+            list(loader)
+        cache = loader.report().cache
+        assert (cache.kind, cache.all_blocks, cache.capacity_bytes) == ("nothing", 0, 0)
+        assert "could not be used, see the warnings" in str(loader.explain())
+        with pytest.raises(hr.WriteFailedError, match="file"):
+            loader.preload()
+
+
 def test_a_directory_is_of_no_use_to_what_is_stored_as_it_is(tmp_path: Path) -> None:
     np.save(tmp_path / "v.npy", np.arange(20**3).reshape(20, 20, 20))
     data = hr.open_volume(tmp_path / "v.npy").patches((6, 6, 6), stride=(6, 6, 6))
@@ -287,4 +302,5 @@ def test_a_directory_is_of_no_use_to_what_is_stored_as_it_is(tmp_path: Path) -> 
     ):
         list(loader)
         assert loader.report().cache.kind == "nothing"
+        loader.preload()  # nothing is decoded, so all of it is done
     assert not (tmp_path / "kept").exists()

@@ -1,16 +1,31 @@
 #include "assembly/servers/box_copy.h"
 
+#include <array>
+#include <bit>
 #include <cstring>
+#include <utility>
 
 #include "assembly/copying/row_copy.h"
 
 namespace headrace {
 namespace {
 
-/// Runs of a size that the compiler knows: cells are often 32, 64 or 128 elements wide.
-template <std::size_t kBytes>
-struct FixedRun {
-  void operator()(std::byte* to, const std::byte* from) const { std::memcpy(to, from, kBytes); }
+constexpr std::size_t kMostOfHalves = 128;  // longer runs gain nothing
+
+/// Runs of kHalf to 2 * kHalf bytes: two moves that may overlap, where a call of memcpy takes longer than its work.
+template <std::size_t kHalf>
+struct HalvesRun {
+  std::size_t second;  // where the second half begins
+  void operator()(std::byte* to, const std::byte* from) const {
+    std::array<std::byte, kHalf> low, high;
+    std::memcpy(low.data(), from, kHalf);
+    std::memcpy(high.data(), from + second, kHalf);
+    std::memcpy(to, low.data(), kHalf);
+    std::memcpy(to + second, high.data(), kHalf);
+  }
+};
+struct ByteRun {
+  void operator()(std::byte* to, const std::byte* from) const { *to = *from; }
 };
 struct AnyRun {
   std::size_t bytes;
@@ -31,6 +46,31 @@ void copy_planes(const Plane* outer, const Plane* last, const std::byte* from, s
   }
   for (std::uint64_t i = 0; i < outer->count; ++i)
     copy_planes(outer + 1, last, from + i * outer->from_stride, to + i * outer->to_stride, run, out);
+}
+
+/// Call `work` with what copies runs of so many bytes best.
+template <class Work>
+void with_kernel(std::size_t bytes, Work work) {
+  if (bytes > kMostOfHalves) return work(AnyRun{bytes});
+  const std::size_t half = std::bit_ceil(bytes) / 2;
+  switch (half) {
+    case 0:
+      return work(ByteRun{});
+    case 1:
+      return work(HalvesRun<1>{bytes - half});
+    case 2:
+      return work(HalvesRun<2>{bytes - half});
+    case 4:
+      return work(HalvesRun<4>{bytes - half});
+    case 8:
+      return work(HalvesRun<8>{bytes - half});
+    case 16:
+      return work(HalvesRun<16>{bytes - half});
+    case 32:
+      return work(HalvesRun<32>{bytes - half});
+    default:
+      return work(HalvesRun<64>{bytes - half});
+  }
 }
 
 }  // namespace
@@ -63,23 +103,7 @@ BoxCopied copy_box(const CellGrid& grid, const BoxOverlap& overlap, const std::b
   }
   for (std::size_t i = 0; i < num_planes / 2; ++i) std::swap(planes[i], planes[num_planes - 1 - i]);
   const Plane* const last = planes + (num_planes > 0 ? num_planes - 1 : 0);
-  const auto copy = [&](auto kernel) { copy_planes(planes, last, out.first_from, out.first_to, kernel, out); };
-  switch (run * item) {
-    case 16:
-      copy(FixedRun<16>{});
-      break;
-    case 32:
-      copy(FixedRun<32>{});
-      break;
-    case 64:
-      copy(FixedRun<64>{});
-      break;
-    case 128:
-      copy(FixedRun<128>{});
-      break;
-    default:
-      copy(AnyRun{run * item});
-  }
+  with_kernel(run * item, [&](auto kernel) { copy_planes(planes, last, out.first_from, out.first_to, kernel, out); });
   // The last run of the innermost axis lies inside the last run that was copied.
   out.last_from += run * item - out.run_bytes;
   out.last_to += run * item - out.run_bytes;

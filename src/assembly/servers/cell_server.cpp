@@ -183,12 +183,14 @@ void CellServer::serve(const Claim& claim, SampleMap::GroupUnit at, std::size_t 
   const SourceFile& file = groups_[at.group].source->files[volume.file];
   Task task{*file.arrays[0], volume.grids[at.group], cell.number, at, array};
   if (cancelled.load(std::memory_order_relaxed)) return;
-  Status done = locate(task);
-  if (done.ok()) {
-    list_requests(claim, task);
-    done = decoded_cache_ && decoded_cache_->rows ? serve_from_store(claim, task, digests, cancelled)
-           : reads_boxes(task)                    ? read_boxes(task, digests, cancelled)
-                                                  : copy_boxes(claim, task, digests);
+  list_requests(claim, task);
+  Status done;
+  if (!copy_kept(claim, task, digests)) {
+    done = locate(task);
+    if (done.ok())
+      done = decoded_cache_ && decoded_cache_->rows ? serve_from_store(claim, task, digests, cancelled)
+             : reads_boxes(task)                    ? read_boxes(task, digests, cancelled)
+                                                    : copy_boxes(claim, task, digests);
   }
   if (!done.ok()) {
     Error& error = done.error();

@@ -61,8 +61,10 @@ class CellServer {
   Status read_boxes(const Task& task, std::span<RowDigest> digests, const std::atomic<bool>& cancelled);
   Status serve_from_file(const Task& task, std::span<RowDigest> digests, const std::atomic<bool>& cancelled);
   // cell_server_kept.cpp
+  bool copy_kept(const Claim& claim, const Task& task, std::span<RowDigest> digests);
   Status copy_boxes(const Claim& claim, const Task& task, std::span<RowDigest> digests);
   // cell_server_stored.cpp
+  bool copy_stored(const Task& task, std::span<RowDigest> digests);
   Status serve_from_store(const Claim& claim, const Task& task, std::span<RowDigest> digests,
                           const std::atomic<bool>& cancelled);
   void put_in_store(RowStore& store, std::uint64_t cell, std::span<const std::byte> decoded);

@@ -34,8 +34,23 @@ void CellServer::set_decoded_cache(DecodedCache* decoded_cache) {
   decoded_cache_ = decoded_cache->keeps() ? decoded_cache : nullptr;
 }
 
-/// Copy boxes from where the cell is kept, or decode it and keep it. A cell of which nothing is decoded, since it was
-/// never written or is stored as it is, is kept as no bytes: to make it again costs what copying it does.
+/// Copy boxes from where the cell is kept already: its file is not asked for anything then, which may answer late.
+/// \return False where it is not kept.
+bool CellServer::copy_kept(const Claim& claim, const Task& task, std::span<RowDigest> digests) {
+  if (!decoded_cache_ || !cells_are_decoded(task.grid, task.reader)) return false;
+  if (decoded_cache_->rows)
+    return (*decoded_cache_->rows)[task.at.group].ready(task.at.unit) && copy_stored(task, digests);
+  const std::uint64_t start = now_ns();
+  const std::shared_ptr<const KeptBlock> kept = decoded_cache_->blocks->find(claim.unit);
+  if (!kept) return false;
+  scatter(task, kept->data.data(), digests);
+  decoded_cache_->policy.add_hit(kept->rows, now_ns() - start);
+  return true;
+}
+
+/// Copy boxes from where another thread has just put the cell, or decode it and keep it. A cell of which nothing is
+/// decoded, since it was never written or is stored as it is, is kept as no bytes: to make it again costs what copying
+/// it does.
 Status CellServer::copy_boxes(const Claim& claim, const Task& task, std::span<RowDigest> digests) {
   if (!decoded_cache_ || !cells_are_decoded(task.grid, task.reader)) return decode_boxes(task, digests, {});
   BlockCache& cache = *decoded_cache_->blocks;

@@ -28,6 +28,21 @@ class StoreFilling {
 
 }  // namespace
 
+/// Copy boxes from a cell that is in its store. \return False where it was damaged there, and is not any more.
+bool CellServer::copy_stored(const Task& task, std::span<RowDigest> digests) {
+  RowStore& store = (*decoded_cache_->rows)[task.at.group];
+  const std::uint64_t cell = task.at.unit, start = now_ns();
+  if (const Status sound = store.check(cell); !sound.ok()) {
+    decoded_cache_->notice(DecodedCache::text_of(sound.error(), "The chunk is read from its own file instead."));
+    return false;
+  }
+  if (!store.random_access()) store.will_need(cell, {0, 1});
+  scatter(task, store.field(0) + cell * store.layout().row_bytes(), digests);
+  decoded_cache_->counters.hits.fetch_add(1, std::memory_order_relaxed);
+  decoded_cache_->policy.add_hit(task.grid.cell_elements() * task.grid.element_bytes, now_ns() - start);
+  return true;
+}
+
 /// Copy boxes from where the cell is stored, or decode it and store it. A cell of which nothing is decoded is read from
 /// its own file, and stored as zeros: a store is complete when it has all of its rows.
 Status CellServer::serve_from_store(const Claim& claim, const Task& task, std::span<RowDigest> digests,
@@ -38,17 +53,7 @@ Status CellServer::serve_from_store(const Claim& claim, const Task& task, std::s
   const KeepPolicy::Moment moment{.ahead = claim.ahead, .wanted_again = !claim.last, .starting = claim.starting};
   const bool decodes = cells_are_decoded(task.grid, task.reader);
   const RowStore::Lookup found = decoded_cache_->look_up(task.at.group, cell);
-  if (found == RowStore::Lookup::kReady && decodes) {
-    if (const Status sound = store.check(cell); sound.ok()) {
-      if (!store.random_access()) store.will_need(cell, {0, 1});
-      scatter(task, store.field(0) + cell * store.layout().row_bytes(), digests);
-      decoded_cache_->counters.hits.fetch_add(1, std::memory_order_relaxed);
-      policy.add_hit(task.piece.decoded_bytes, now_ns() - start);
-      return {};
-    } else {
-      decoded_cache_->notice(DecodedCache::text_of(sound.error(), "The chunk is read from its own file instead."));
-    }
-  }
+  if (found == RowStore::Lookup::kReady && decodes && copy_stored(task, digests)) return {};
   if (found != RowStore::Lookup::kFill) return serve_from_file(task, digests, cancelled);
   StoreFilling filling(store, cell);
   if (!decoded_cache_->fills() || !policy.allows(moment)) return serve_from_file(task, digests, cancelled);

@@ -51,6 +51,14 @@ BlockCache::Lookup BlockCache::look_up(std::uint32_t block, std::uint64_t rows, 
   return Lookup::kFill;
 }
 
+std::shared_ptr<const KeptBlock> BlockCache::find(std::uint32_t block) {
+  const std::lock_guard lock(mutex_);
+  const auto it = entries_.find(block);
+  if (it == entries_.end() || !it->second.kept || it->second.kept->rows == 0) return nullptr;
+  ++usage_.hits;
+  return it->second.kept;
+}
+
 void BlockCache::evict_last() {
   const auto last = std::prev(by_use_.end());
   const auto it = entries_.find(last->second);

@@ -56,6 +56,9 @@ class BlockCache final : public Reclaimable {
   /// that is not here is kPass.
   Lookup look_up(std::uint32_t block, std::uint64_t rows, std::uint64_t next_use, bool may_fill,
                  std::shared_ptr<const KeptBlock>& out);
+  /// Return the block if it is here and has bytes; waits for no other thread, and changes nothing of its next use. Null
+  /// is no miss yet: look_up() follows.
+  [[nodiscard]] std::shared_ptr<const KeptBlock> find(std::uint32_t block);
   /// Put what look_up() said kFill for, decoded. \param block_bytes  As BlockForm has it. \param spare  Of
   /// most_coded_bytes(), to encode into. A block of no rows takes no memory: there is nothing to be kept of it.
   void put(std::uint32_t block, std::uint64_t rows, std::uint64_t next_use, const std::byte* block_bytes,

@@ -201,6 +201,23 @@ TEST(BlockCache, HeldBlocksOutliveTheirPlace) {
   EXPECT_EQ(f.budget->snapshot().used_bytes, f.block_bytes);
 }
 
+TEST(BlockCache, FindsWhatIsHereAndHasBytes) {
+  Fixture f(16);
+  f.use(1, 20);
+  ASSERT_NE(f.cache->find(1), nullptr);
+  EXPECT_EQ(f.cache->find(1)->block, 1u);
+  EXPECT_EQ(f.cache->usage().hits, 2u);
+  const std::uint64_t misses = f.cache->usage().misses;
+  EXPECT_EQ(f.cache->find(2), nullptr);
+  std::shared_ptr<const KeptBlock> kept;
+  ASSERT_EQ(f.cache->look_up(2, 0, 20, true, kept), BlockCache::Lookup::kFill);
+  EXPECT_EQ(f.cache->find(2), nullptr);  // a thread is at it, which find() does not wait for
+  f.cache->put(2, 0, 20, nullptr, {});
+  EXPECT_EQ(f.cache->find(2), nullptr);  // nothing of it is kept
+  EXPECT_EQ(f.cache->usage().hits, 2u);
+  EXPECT_EQ(f.cache->usage().misses, misses + 1);
+}
+
 TEST(BlockCache, EachBlockIsDecodedByOneThread) {
   Fixture f(16);
   std::atomic<int> decodes{0}, hits{0};

@@ -22,7 +22,8 @@ Dataset stored_column(const Dataset& data, const std::string& field) {
     (void)data.choose(names);  // throws where there is none
     throw refuse(
         fmt::format("a label is one number for each sample, and {} have several rows of {}", mapped->what, field),
-        "Name a field that has one: a target (targets=), for example.")
+        "Name a field that has one, such as a target of events (targets=). Samples without one can be drawn with "
+        "weights that you give: sampler=hr.Weighted(weights).")
         .with_field(field);
   }
   const std::shared_ptr<const Source>& source = impl_of(data)->source.shared_rows();

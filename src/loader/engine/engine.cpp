@@ -170,6 +170,11 @@ Engine::Preload Engine::preload() const {
   return {std::min(preloaded_.load(), all), all};
 }
 
+bool Engine::lacks_its_stores() const {
+  const bool shares = plan_.tier == CacheTier::kDirectory || plan_.tier == CacheTier::kHostRows;
+  return shares && has_memory() && !decoded_cache()->last().of_rows;
+}
+
 bool Engine::has_all_rows() const {
   const std::shared_ptr<DecodedCache> cache = decoded_cache();
   if (!cache) return false;

@@ -62,6 +62,8 @@ class Engine {
     std::uint64_t done = 0, all = 0;
   };
   [[nodiscard]] Preload preload() const;
+  /// Return true if what was to keep all rows, in a directory or for the processes of a host, could not be opened.
+  [[nodiscard]] bool lacks_its_stores() const;
   /// Return true if all rows, or all cells, are in memory, or in a cache directory.
   [[nodiscard]] bool has_all_rows() const;
   /// Decode everything before the first batch, although the plan does not say so. Before the threads start. \return

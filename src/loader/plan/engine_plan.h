@@ -92,6 +92,7 @@ struct EnginePlan {
   std::uint64_t data_bytes = 0;     ///< Bytes of all rows of the blocks, or of all cells, decoded.
   std::uint64_t kept_units = 0;     ///< Units that could be kept one by one.
   bool keeps_all_units = false;     ///< All of them fit in `cache_bytes`.
+  bool is_as_stored = false;        ///< Nothing is decoded on the way to batches, so there is nothing to keep.
   std::uint64_t cache_bytes = 0;    ///< Part of the budget, for what is kept.
   std::uint64_t keeping_bytes = 0;  ///< Scratch for blocks on their way there, all threads.
   bool preloads = false;            ///< All is decoded before the first batch.

@@ -31,12 +31,13 @@ class MemoryPlanner {
   Status plan() {
     plan_.data_bytes = keep_.data_bytes;
     plan_.staging_bytes = window_.staging_bytes;
-    if (options_.cache.mode == CacheChoice::kDirectory && !keep_.has_stores())
+    plan_.is_as_stored = keeps() && !keep_.has_stores();
+    if (options_.cache.mode == CacheChoice::kDirectory && plan_.is_as_stored)
       plan_.warnings.push_back(
           fmt::format("{} are stored as they are delivered, and the system keeps what it read: the cache in {} is not "
                       "used",
                       source_.what(), options_.cache.directory));
-    if (options_.cache.mode == CacheChoice::kDirectory && keep_.has_stores()) {
+    if (options_.cache.mode == CacheChoice::kDirectory && !plan_.is_as_stored) {
       plan_.tier = CacheTier::kDirectory;
       plan_.gather_ready = context_.gather_ready;
       if (fills_directory() && context_.directory_in_memory) plan_.cache_bytes = keep_.data_bytes;
@@ -56,8 +57,9 @@ class MemoryPlanner {
  private:
   void find_need() {
     window_ = window_need(source_, options_, plan_);
-    keep_ = keep_need(source_, plan_);
+    if (keeps()) keep_ = keep_need(source_, plan_);  // it counts blocks, which may be a million
   }
+  [[nodiscard]] bool keeps() const { return options_.cache.mode != CacheChoice::kNone; }
   /// What is needed beside the slots.
   [[nodiscard]] std::uint64_t fixed(std::uint64_t threads) const {
     return window_.fixed_bytes(threads) + (fills_directory() ? threads * keep_.dense_bytes : 0) +

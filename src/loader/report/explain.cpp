@@ -45,6 +45,9 @@ std::string describe_keeping(const EnginePlan& p, const CacheChoice& choice, std
                              const Engine& engine) {
   const std::string_view units = p.boxes ? "chunks" : "rows";
   const double share = p.data_bytes ? static_cast<double>(p.cache_bytes) / static_cast<double>(p.data_bytes) : 0;
+  if (engine.lacks_its_stores())
+    return fmt::format("nothing is kept between epochs: {} could not be used, see the warnings",
+                       p.tier == CacheTier::kDirectory ? choice.directory : "shared memory");
   switch (p.tier) {
     case CacheTier::kNothing:
       if (!mapped.empty() && choice.mode != CacheChoice::kNone)
@@ -82,8 +85,6 @@ std::string describe_keeping(const EnginePlan& p, const CacheChoice& choice, std
       return fmt::format("{}, decoded, up to {} of {}, shared by the processes of this host ({})", units,
                          format_bytes(p.cache_bytes), format_bytes(p.data_bytes), p.tier_reason);
     case CacheTier::kDirectory:
-      if (engine.has_memory() && !engine.decoded_cache()->last().of_rows)
-        return fmt::format("nothing is kept between epochs: {} could not be used, see the warnings", choice.directory);
       if (p.gather_ready)
         return fmt::format(
             "all {}, decoded, in {} of .npy files in {}: complete, so they are mapped and nothing is decoded", units,

@@ -60,6 +60,10 @@ Report::Cache describe_cache(const Engine& engine) {
   const EnginePlan& plan = engine.plan();
   Report::Cache c;
   static constexpr std::array<const char*, 5> kKinds{"nothing", "blocks", "all rows", "shared rows", "directory"};
+  if (engine.lacks_its_stores()) {
+    c.kind = kKinds[static_cast<std::size_t>(CacheTier::kNothing)];
+    return c;
+  }
   c.kind = kKinds[static_cast<std::size_t>(plan.tier)];
   c.capacity_bytes = plan.tier == CacheTier::kDirectory ? plan.data_bytes : plan.cache_bytes;
   c.all_blocks = plan.kept_units ? plan.kept_units : plan.stored_blocks().num_blocks();
