@@ -29,6 +29,9 @@ def crops(storage: str) -> dict[str, Contestant]:
     return {by: reader("crops", storage, by) for by in ("headrace", "tensorstore")} | rivals
 
 
+IN_MEMORY = ("--memory-mib", "2048", "--in-memory")  # both arrays have 1 GiB
+
+
 def amplification(runs: Runs) -> list[float]:
     return [float(run["report"]["read_amplification"]) for run in runs["headrace"]]
 
@@ -80,5 +83,17 @@ ZARR_FIGURES = [
             },
         )
         for storage in ("zstd64", "blosc128")
+    ),
+    Figure(
+        "zarr_crops_memory",
+        "random 128^3 out of decoded 64^3, all in memory: over TensorStore's cache",
+        1.2,
+        True,
+        {by: reader("crops", "zstd64", by, *IN_MEMORY) for by in ("headrace", "tensorstore")},
+        partial(ratio, "headrace", "tensorstore"),
+        "x",
+        rows="crops",
+        repetitions=3,
+        beside={"rate": (printed("rows_per_s"), "crops/s")},
     ),
 ]

@@ -9,7 +9,8 @@ whole  rows_per_s   decoded bytes a second of both arrays, in order, median of -
                     others; zarrs is zarr-python with its pipeline)
 crops  rows_per_s   crops of 128^3 of both arrays a second, in batches of 4, for at least --seconds. headrace: a loader
                     with `memory`; tensorstore: the crops of a batch at once, a cache pool of as many bytes, nothing
-                    looked at again on disk; zarr: slices in a torch DataLoader of --workers processes
+                    looked at again on disk; zarr: slices in a torch DataLoader of --workers processes; --in-memory:
+                    headrace and tensorstore have decoded all of both arrays before, and `memory` holds them
        report       headrace: what its threads did, and what explain() said would be decoded
 
 Arrays are uint8 of 512 x 1024 x 1024: zstd-1 in chunks of 64^3, Blosc LZ4 with bitshuffle in 128^3, and zstd-1 in 64^3
@@ -134,7 +135,9 @@ def crops_by_headrace(path: Path, args: argparse.Namespace) -> dict[str, Any]:
 
     patches = hr.open_volume(path, list(ARRAYS)).patches((CROP,) * 3, samples_per_epoch=100_000)
     settings: dict[str, Any] = {"seed": SEED, "threads": args.threads, "memory": f"{args.memory_mib}MiB"}
-    with hr.Loader(patches, BATCH, **settings) as loader:
+    with hr.Loader(patches, BATCH, cache="ram" if args.in_memory else "auto", **settings) as loader:
+        if args.in_memory:
+            loader.preload()
         said = re.search(r"about ([0-9.]+)", loader.explain())
         crops, began = 0, 0.0
         for number, batch in enumerate(loader):
@@ -151,6 +154,9 @@ def crops_by_headrace(path: Path, args: argparse.Namespace) -> dict[str, Any]:
 
 def crops_by_tensorstore(path: Path, args: argparse.Namespace) -> dict[str, Any]:
     arrays = tensorstores(path, args)
+    if args.in_memory:
+        for array in arrays:
+            array[...].read().result()
     random = np.random.default_rng(SEED)
     spare = np.array(arrays[0].shape) - CROP + 1
     crops, began = 0, 0.0
@@ -209,6 +215,7 @@ def main() -> None:
         parser.add_argument(f"--{name}", type=int, default=number)
     parser.add_argument("--warm-up", type=int, default=40, help="batches before the clock starts")
     parser.add_argument("--seconds", type=float, default=8.0)
+    parser.add_argument("--in-memory", action="store_true", help="crops of arrays that are decoded already")
     args = parser.parse_args()
     path = store_of(args.storage, args.side)
     crops = {"headrace": crops_by_headrace, "tensorstore": crops_by_tensorstore, "zarr": crops_by_zarr}

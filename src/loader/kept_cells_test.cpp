@@ -56,6 +56,14 @@ TEST_F(KeptCells, ALongWindowOrKeptOnesSaveDecodes) {
   EXPECT_EQ(decoded_bytes_of_drawn(mapped(data), 10, 1), 0);
 }
 
+TEST_F(KeptCells, AWindowIsNoLongerThanTwoEpochs) {
+  const LoaderOptions options{.batch = Samples{1}, .order = BlockShuffle{}};
+  const Result<EnginePlan> plan = plan_for(drawn({{"chunks", ""}}), options, std::uint64_t{1} << 30);
+  ASSERT_TRUE(plan.ok());
+  EXPECT_GE(plan->slots, 400u);
+  EXPECT_LE(plan->slots, 2 * 400u + 2);  // of 16 KiB: 16,384 fit the bytes of a window
+}
+
 /// From the smallest budget on: a window alone, then what a short window leaves, then all of them.
 TEST_F(KeptCells, TakeThePlaceOfAWindowThatSavesLess) {
   const Dataset data = drawn({{"gzip", ""}});

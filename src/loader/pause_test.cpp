@@ -9,6 +9,7 @@
 
 #include "loader/engine/access.h"
 #include "loader/engine/engine.h"
+#include "loader/loader_impl.h"
 #include "loader/testing/several_loaders.h"
 
 namespace headrace {
@@ -142,6 +143,7 @@ TEST(Pause, PreloadInTheMiddleOfAnEpochLetsItGoOn) {
   std::uint64_t batches = 0;
   for (; batches < 5; ++batches) ASSERT_TRUE(live.next());
   kept.preload();
+  EXPECT_EQ(impl_of(kept).manager->state(), EngineManager::State::kRunning);
   const LoaderOptions large{.batch = Samples{400}, .order = ExactShuffle{}, .threads = 1};
   Loader other(large_rows(4), large);
   EXPECT_EQ(delivered(other, 1, [] {}).size(), 4u);

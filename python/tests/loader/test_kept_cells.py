@@ -148,6 +148,11 @@ def test_the_budget_of_all_cells_in_memory(volumes: hr.Volumes) -> None:
     assert report.memory.peak_bytes <= needed
     with pytest.raises(hr.OutOfBudgetError):
         hr.Loader(data, 7, memory=needed - 4096, cache="ram").explain()
+    with pytest.raises(hr.OutOfBudgetError) as caught:  # not even a batch fits: what is named holds the cache as well
+        hr.Loader(data, 7, memory=20_000, cache="ram", threads=1).explain()
+    got, report = batches_of(data, epochs=1, cache="ram", memory=caught.value.needed_bytes, threads=1)
+    assert_same(got, want)
+    assert report.cache.bytes == most
 
 
 def test_nothing_is_kept_of_what_is_stored_as_it_is(tmp_path: Path) -> None:

@@ -135,10 +135,11 @@ def test_a_preload_that_is_stopped(tmp_path: Path) -> None:
         assert loader.report().chunks_decoded == len(noise)
 
 
-def test_ram_that_does_not_fit_says_what_would(tmp_path: Path) -> None:
+@pytest.mark.parametrize("memory", ["12MiB", 20_000])  # the second holds not even two batches
+def test_ram_that_does_not_fit_says_what_would(tmp_path: Path, memory: int | str) -> None:
     path = write_rows(tmp_path / "rows.h5", 16, noise=True)
     with pytest.raises(hr.OutOfBudgetError) as caught:
-        hr.Loader(path, 32, cache="ram", memory="12MiB", threads=1)
+        hr.Loader(path, 32, cache="ram", memory=memory, threads=1)
     least = caught.value.needed_bytes or 0
     loader = hr.Loader(path, 32, cache="ram", memory=least, threads=1)
     assert sum(len(batch["y"]) for batch in loader) == 1024
