@@ -75,6 +75,9 @@ TEST_F(KeptCells, TakeThePlaceOfAWindowThatSavesLess) {
     ASSERT_TRUE(plan.ok()) << budget;
     EXPECT_LE(plan->planned_bytes(), budget);
     EXPECT_LE(plan->cache_bytes, kCells * kCellBytes);
+    if (plan->tier == CacheTier::kSomeBlocks) {  // beside a cell that each thread reads, and one that is put there
+      EXPECT_LE(plan->planned_bytes() + (plan->threads + 1) * kCellBytes, budget);
+    }
     const bool is_short = plan->slots <= plan->direct_window_slots();
     if (plan->keeps_all_units) {
       ++all;

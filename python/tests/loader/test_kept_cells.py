@@ -260,6 +260,22 @@ def test_a_directory_goes_on_where_a_run_ended(volumes: hr.Volumes, tmp_path: Pa
     assert batches_of(data, cache=tmp_path)[1].chunks_decoded == 0
 
 
+def test_a_cell_in_a_directory_has_zeros_behind_it(tmp_path: Path) -> None:
+    """Rows are as long as the largest cell: what another cell left there would make the files differ by the order."""
+    for side in (16, 10, 8):
+        with h5py.File(tmp_path / f"{16 - side:02}.h5", "w") as file:
+            file.create_dataset("x", data=np.full((20,) * 3, side, "u1"), chunks=(side,) * 3, compression="gzip")
+    data = hr.open_volume(sorted(tmp_path.glob("*.h5")), ["x"]).patches((8, 8, 8), stride=(8, 8, 8))
+    with hr.Loader(data, 4, cache=tmp_path / "kept", threads=1) as loader:
+        loader.preload()
+    (stored,) = (tmp_path / "kept").rglob("x.npy")
+    rows = np.load(stored)
+    assert rows.shape == (2**3 + 2**3 + 3**3, 16**3)
+    for side, cells in ((16, rows[:8]), (10, rows[8:16]), (8, rows[16:])):
+        assert (cells[:, : side**3] <= side).all()
+        assert not cells[:, side**3 :].any()
+
+
 def test_a_damaged_block_of_a_directory_is_read_from_its_file(volumes: hr.Volumes, tmp_path: Path) -> None:
     data = volumes.patches(PATCH, stride=PATCH)
     want, _ = batches_of(data, cache="none")
