@@ -144,3 +144,15 @@ def test_what_windows_are_not_made_of(documents: tuple[hr.Dataset, list[np.ndarr
         data.windows(8, stride=2).windows(4)
     with pytest.raises(hr.UnsupportedError, match="shortened"):
         data.map(T.Truncate(10)).windows(4)
+
+
+def test_a_state_is_of_windows_of_the_same_selection(tmp_path: Path) -> None:
+    rows = hr.open(write_corpus(tmp_path, "hdf5"))
+    one, same, other = (rows.select(np.arange(a, a + 1000)).windows(16) for a in (100, 100, 101))
+    with hr.Loader(one, 8) as loader:
+        next(iter(loader))
+        state = loader.state_dict()
+    with hr.Loader(same, 8) as loader:
+        loader.load_state_dict(state)
+    with hr.Loader(other, 8) as loader, pytest.raises(hr.InvalidArgumentError, match="does not fit"):
+        loader.load_state_dict(state)
