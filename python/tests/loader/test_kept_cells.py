@@ -99,6 +99,29 @@ def test_missing_and_plain_chunks(sparse: hr.Volumes, cut: dict[str, Any]) -> No
     assert report.cache.bytes >= stored - 4096
 
 
+@pytest.mark.parametrize("cache", ["auto", "ram"])
+@pytest.mark.parametrize("cut", CUTS, ids=str)
+def test_a_chunk_that_is_written_while_a_loader_lives(tmp_path: Path, cut: dict[str, Any], cache: str) -> None:
+    """What was not there was kept as nothing: its new content is read."""
+    zarr = pytest.importorskip("zarr", reason="writes the volume")
+    array = zarr.open_group(tmp_path / "v.zarr", mode="w").create_array(
+        "x", shape=(40, 40, 40), chunks=(16, 8, 9), dtype="u1", fill_value=9
+    )
+    array[:16] = 3
+    data = hr.open_volume(tmp_path / "v.zarr", ["x"]).patches(PATCH, **cut)
+    with hr.Loader(data, 7, shuffle=True, seed=3, cache=cache) as loader:
+        assert {int(value) for batch in loader for value in np.unique(batch["x"])} - {0, 7} == {3, 9}  # those: the edge
+        array[16:] = 150
+        for _ in range(3):  # batches of two epochs may have been made before
+            assert {int(value) for batch in loader for value in np.unique(batch["x"])} <= {0, 3, 7, 9, 150}
+        written = [np.array(batch["x"]) for batch in loader]
+    with hr.Loader(data, 7, shuffle=True, seed=3, cache="none") as loader:
+        for _ in range(4):
+            list(loader)
+        for got, want in zip(written, loader, strict=True):
+            np.testing.assert_array_equal(got, want["x"])
+
+
 @pytest.mark.parametrize("cut", [{"stride": PATCH}, {"samples_per_epoch": 4000}], ids=str)
 def test_nothing_is_decoded_once_all_is_there(volumes: hr.Volumes, cut: dict[str, Any]) -> None:
     with hr.Loader(volumes.patches(PATCH, **cut), 8, shuffle=True, threads=2) as loader:

@@ -61,7 +61,8 @@ Status CellServer::copy_boxes(const Claim& claim, const Task& task, std::span<Ro
   std::shared_ptr<const KeptBlock> kept;
   // Uses are as far away for all cells: what is kept stays.
   const BlockCache::Lookup found = cache.look_up(claim.unit, bytes, 0, !keeps || policy.allows(moment), kept);
-  if (found == BlockCache::Lookup::kHit && keeps) {
+  // A chunk that was not there when it was filed may have been written since.
+  if (found == BlockCache::Lookup::kHit && keeps && kept->rows == bytes) {
     scatter(task, kept->data.data(), digests);
     policy.add_hit(bytes, now_ns() - start);
     return {};

@@ -300,10 +300,10 @@ std::vector<Dataset> split(const Dataset& data, std::span<const double> shares, 
     if (parts[p]->size() == 0)
       throw by == Whole::kFiles
           ? refuse(fmt::format("{} files are too few for part {}, a share of {}", data.files().size(), p, shares[p]),
-                   "Split by row, or into fewer parts.")
+                   "Split by row (samples that overlap: by run), or into fewer parts.")
       : by == Whole::kGroups
           ? refuse(fmt::format("the groups of {} are too few for part {}, a share of {}", options.by, p, shares[p]),
-                   "Split by row, or into fewer parts.")
+                   "Split by row (samples that overlap: by run), or into fewer parts.")
           : refuse(fmt::format("part {}, a share of {}, of {} {} would be empty{}", p, shares[p], data.size(),
                                impl_of(data)->source.what(),
                                by == Whole::kRuns ? ", without those that reach into the next part" : ""),

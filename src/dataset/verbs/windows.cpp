@@ -230,7 +230,7 @@ Stretches stretches_of(const MappedSource& samples, bool across_files) {
     throw unsupported(source, "windows of samples that are shortened", "Make the windows of whole ones.");
   if (samples.groups.size() > 1)
     throw unsupported(source, "windows of samples that have targets, of which a window has none",
-                      "Choose the other fields with data[[...]], or open them without targets=.");
+                      "Open them without targets=.");
   if (across_files)
     throw refuse(fmt::format("across_files=True, and a window of {} has rows of one of them alone", samples.what),
                  "Leave it out.");
