@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -97,6 +98,23 @@ def test_missing_and_plain_chunks(sparse: hr.Volumes, cut: dict[str, Any]) -> No
     stored = 2 * 1 * 2 * 9 * 16 * 8 * 4 + 3 * 5 * 5 * 16 * 8 * 9 * 2
     assert report.cache.bytes <= stored + 4 * 4096 + 75 * 4096  # each in whole pages
     assert report.cache.bytes >= stored - 4096
+
+
+@pytest.mark.parametrize("cache", ["ram", "directory"])
+def test_the_file_of_a_kept_chunk_is_not_looked_for(tmp_path: Path, cache: str) -> None:
+    """It may answer late: the batches come from what is kept, also where the file is gone."""
+    zarr = pytest.importorskip("zarr", reason="writes the volume")
+    group = zarr.open_group(tmp_path / "v.zarr", mode="w")
+    voxels = np.arange(40**3, dtype="u4").reshape((40,) * 3)
+    group.create_array("x", shape=voxels.shape, chunks=(16, 8, 9), dtype="u4")[:] = voxels
+    data = hr.open_volume(tmp_path / "v.zarr", ["x"]).patches(PATCH, stride=PATCH)
+    want, _ = batches_of(data, epochs=2, cache="none")
+    options: dict[str, Any] = {"shuffle": True, "seed": 3, "threads": 3}
+    with hr.Loader(data, 7, cache=tmp_path / "kept" if cache == "directory" else cache, **options) as loader:
+        loader.preload()
+        shutil.rmtree(tmp_path / "v.zarr" / "x" / "c")
+        got = [{name: np.array(column) for name, column in batch.items()} for _ in range(2) for batch in loader]
+    assert_same(got, want)
 
 
 @pytest.mark.parametrize("cache", ["auto", "ram"])

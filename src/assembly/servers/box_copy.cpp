@@ -1,7 +1,6 @@
 #include "assembly/servers/box_copy.h"
 
 #include <array>
-#include <bit>
 #include <cstring>
 #include <utility>
 
@@ -10,7 +9,7 @@
 namespace headrace {
 namespace {
 
-constexpr std::size_t kMostOfHalves = 128;  // longer runs gain nothing
+constexpr std::size_t kLongestHalf = 64;  // runs of more than two of them gain nothing
 
 /// Runs of kHalf to 2 * kHalf bytes: two moves that may overlap, where a call of memcpy takes longer than its work.
 template <std::size_t kHalf>
@@ -49,28 +48,14 @@ void copy_planes(const Plane* outer, const Plane* last, const std::byte* from, s
 }
 
 /// Call `work` with what copies runs of so many bytes best.
-template <class Work>
+template <std::size_t kHalf = 1, class Work>
 void with_kernel(std::size_t bytes, Work work) {
-  if (bytes > kMostOfHalves) return work(AnyRun{bytes});
-  const std::size_t half = std::bit_ceil(bytes) / 2;
-  switch (half) {
-    case 0:
-      return work(ByteRun{});
-    case 1:
-      return work(HalvesRun<1>{bytes - half});
-    case 2:
-      return work(HalvesRun<2>{bytes - half});
-    case 4:
-      return work(HalvesRun<4>{bytes - half});
-    case 8:
-      return work(HalvesRun<8>{bytes - half});
-    case 16:
-      return work(HalvesRun<16>{bytes - half});
-    case 32:
-      return work(HalvesRun<32>{bytes - half});
-    default:
-      return work(HalvesRun<64>{bytes - half});
-  }
+  if (bytes == 1) return work(ByteRun{});
+  if (bytes <= 2 * kHalf) return work(HalvesRun<kHalf>{bytes - kHalf});
+  if constexpr (kHalf < kLongestHalf)
+    with_kernel<2 * kHalf>(bytes, work);
+  else
+    work(AnyRun{bytes});
 }
 
 }  // namespace

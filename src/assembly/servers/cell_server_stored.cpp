@@ -28,7 +28,7 @@ class StoreFilling {
 
 }  // namespace
 
-/// Copy boxes from a cell that is in its store. \return False where it was damaged there, and is not any more.
+/// Copy boxes from a cell that is in its store. \return False where it was damaged: it is not in the store any more.
 bool CellServer::copy_stored(const Task& task, std::span<RowDigest> digests) {
   RowStore& store = (*decoded_cache_->rows)[task.at.group];
   const std::uint64_t cell = task.at.unit, start = now_ns();
