@@ -72,6 +72,9 @@ struct LoaderOptions {
   Share share = Share::kNothing;
   /// Decode and assembly threads; 0: as many as this process may use. The ranks of a host divide its processors.
   std::uint32_t threads = 0;
+  /// Reads of files that are made at once, ahead of decoding, where files answer late; 0: as many as measurements say
+  /// keep the threads decoding, 128 at most, and none where reads come from memory.
+  std::uint32_t reads_in_flight = 0;
   /// Longest wait for one batch before Error(kTimeout); zero: no limit.
   std::chrono::nanoseconds timeout{0};
   /// Batches for which a program that copies them to a device has buffers of its own, which the budget pays for:

@@ -117,6 +117,16 @@ struct Report {
     std::uint64_t memory_bytes = 0;  ///< A memory= that is enough for the order as it is; 0: none is.
   };
   std::optional<DecodeOnce> decode_once;  ///< Empty if every block is decoded once.
+  /// Reads that were made ahead of decoding, because files answered late.
+  struct Reading {
+    std::uint64_t reads = 0;           ///< Reads made.
+    std::uint64_t bytes = 0;           ///< Stored bytes read.
+    double seconds_a_read = 0;         ///< Time of a read, on average.
+    double in_flight = 0;              ///< Reads at once, on average while there were any.
+    std::uint64_t most_in_flight = 0;  ///< Most reads at once.
+    double ready_share = 0;            ///< Share of the blocks that were read before a thread came to decode them.
+  };
+  std::optional<Reading> reading;  ///< Empty if none were made: reads came from memory, or quickly enough.
   /// Copies to a device, measured by the program that makes them.
   struct ToDevice {
     std::string name;                    ///< "cuda:0".

@@ -95,6 +95,7 @@ void register_report(nb::module_& m) {
   printed_class<Report::Cache>(report);
   printed_class<Report::Mixing>(report);
   printed_class<Report::DecodeOnce>(report);
+  printed_class<Report::Reading>(report);
   fields_class<Report::ToDevice>(report);
   add_part<&Report::stages>(report, "stages");
   add_part<&Report::memory>(report, "memory");
@@ -102,6 +103,7 @@ void register_report(nb::module_& m) {
   add_part<&Report::cache>(report, "cache");
   add_part<&Report::mixing>(report, "mixing");
   add_part<&Report::decode_once>(report, "decode_once");
+  add_part<&Report::reading>(report, "reading");
   add_part<&Report::to_device>(report, "to_device");
   report.def_prop_ro("samples_per_second", &Report::samples_per_second, "Samples delivered, divided by wall_seconds.")
       .def_prop_ro("bytes_per_second", &Report::bytes_per_second, "Bytes delivered, divided by wall_seconds.")

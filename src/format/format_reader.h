@@ -93,6 +93,9 @@ class ArrayReader {
   /// bytes. What is addressable row by row, and what only the format's own library reads, has no grid here.
   /// Errors: as locate(); kInvalidArgument for a cell outside the grid; kUnsupported where there is no grid.
   virtual Status locate_cells(std::span<const std::uint64_t> cells, std::vector<Piece>& out) const;
+  /// Append the bytes that locate() and decode() read by themselves for `rows`, such as headers and dictionaries, as
+  /// far as they are not in memory: where files answer late they are better read ahead. Blocks: never.
+  virtual void list_beside(RowRange rows, std::vector<FileRange>& out) const { (void)rows, (void)out; }
   /// Decode a piece. \param stored  The bytes of piece.stored, in order.
   /// Errors: kCorruptData and the like with file, field, chunk, bytes and stage filled in.
   virtual Result<DecodedPiece> decode(const Piece& piece, std::span<const std::byte> stored,
@@ -120,6 +123,8 @@ class ArrayReader {
   /// is 0 then, for nothing but the files says it. Nullopt: chunks lie in the file that describes them.
   /// Errors: kPermission, kReadFailed. Blocks: looks at every file.
   [[nodiscard]] virtual Result<std::optional<ChunkFiles>> chunk_files() const { return std::optional<ChunkFiles>(); }
+  /// Return whether chunks lie in files of their own, which are opened one by one.
+  [[nodiscard]] virtual bool has_chunk_files() const { return false; }
   /// Return how many rows decode() leaves one stride apart.
   [[nodiscard]] std::uint64_t decoded_rows(const Piece& piece) const;
   /// Return how `column` lies in one element, from its first byte in a decoded piece, dense.

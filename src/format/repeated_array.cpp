@@ -62,6 +62,7 @@ class RepeatedArray final : public ArrayReader {
   }
   [[nodiscard]] std::uint64_t slow_pieces() const override { return inner_->slow_pieces(); }
   [[nodiscard]] Status check_unchanged() const override { return inner_->check_unchanged(); }
+  [[nodiscard]] bool has_chunk_files() const override { return inner_->has_chunk_files(); }
   [[nodiscard]] std::vector<OutsideFile> other_files() const override { return inner_->other_files(); }
 
  private:

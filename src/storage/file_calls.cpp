@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <thread>
@@ -31,9 +32,21 @@ void FileCalls::pause_ms(int milliseconds) const {
   std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds));
 }
 
+namespace {
+std::atomic<const FileCalls*>& replaced() {
+  static std::atomic<const FileCalls*> calls{nullptr};
+  return calls;
+}
+}  // namespace
+
 const FileCalls& FileCalls::system() {
   static const FileCalls calls;
-  return calls;
+  const FileCalls* const other = replaced().load(std::memory_order_acquire);
+  return other ? *other : calls;
+}
+
+void FileCalls::replace_system(const FileCalls* calls) {
+  replaced().store(calls, std::memory_order_release);
 }
 
 const char* errno_name(int error_number) {

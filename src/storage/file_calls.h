@@ -25,8 +25,10 @@ class FileCalls {
   /// Wait before a retry.
   virtual void pause_ms(int milliseconds) const;
 
-  /// Return the real system.
+  /// Return the real system, or what a test put in its place.
   static const FileCalls& system();
+  /// Let files that are opened from now on make these calls, in tests; null: the real ones.
+  static void replace_system(const FileCalls* calls);
 };
 
 /// Return "EIO (input/output error)".

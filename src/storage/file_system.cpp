@@ -10,6 +10,7 @@
 
 #include "storage/file_calls.h"
 #include "storage/local_file.h"
+#include "storage/read_waits.h"
 
 namespace headrace {
 namespace {
@@ -37,8 +38,9 @@ class LocalFileSystem final : public FileSystem {
   }
 
   Result<PathStatus> status(const std::string& url) const override {
+    const TimedFileCall timed;
     struct stat facts {};
-    if (::stat(path_of(url), &facts) != 0) {
+    if (FileCalls::system().stat(path_of(url), &facts) != 0) {
       const int error_number = errno;
       if (error_number != ENOENT && error_number != ENOTDIR && error_number != ELOOP && error_number != ENAMETOOLONG)
         return failed(url, "stat", error_number, "a directory on the way to this file may not be entered");

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "storage/range_check.h"
+#include "storage/read_waits.h"
 #include "storage/touched_files.h"
 
 namespace headrace {
@@ -201,6 +202,7 @@ Status LocalFile::read_pinned(int fd, std::uint64_t offset, std::span<std::byte>
 Status LocalFile::read_at(std::uint64_t offset, std::span<std::byte> out) const {
   HEADRACE_TRY(check_range(name_, size(), offset, out.size()));
   if (out.empty()) return {};
+  const TimedFileCall timed(out.size());
   auto& self = const_cast<LocalFile&>(*this);  // the descriptor is a cache, not part of the value
   HEADRACE_ASSIGN(const int fd, pool_.pin(self));
   Status status = self.read_pinned(fd, offset, out);
@@ -210,6 +212,7 @@ Status LocalFile::read_at(std::uint64_t offset, std::span<std::byte> out) const 
 }
 
 Status LocalFile::check_unchanged() const {
+  const TimedFileCall timed;
   struct stat status {};
   if (calls_.stat(path_.c_str(), &status) != 0) {
     const int error_number = errno;

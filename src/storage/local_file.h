@@ -36,6 +36,8 @@ class LocalFile final : public RandomAccessFile, private PooledFd {
   /// (FileChange::kTouched) is read on, and note_touched() is told once.
   Status check_unchanged() const override;
 
+  [[nodiscard]] ReadAhead read_ahead() const override { return ReadAhead::kPageCache; }
+
   /// Return the file as it was when it was opened: the key of what is remembered of it.
   [[nodiscard]] FileFingerprint fingerprint() const override { return fingerprint_; }
 

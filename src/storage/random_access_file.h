@@ -33,6 +33,13 @@ class RandomAccessFile {
   [[nodiscard]] virtual FileFingerprint fingerprint() const { return {}; }
   /// Return kFileChanged if the file on disk is not the one that was opened (size, modification time, inode).
   virtual Status check_unchanged() const = 0;
+  /// What reading bytes before they are asked for is good for.
+  enum class ReadAhead : std::uint8_t {
+    kNothing,    ///< They are in memory.
+    kPageCache,  ///< The system keeps what was read: read_at() finds it there.
+    kHold,       ///< They have to be held until they are asked for.
+  };
+  [[nodiscard]] virtual ReadAhead read_ahead() const { return ReadAhead::kNothing; }
 };
 
 }  // namespace headrace

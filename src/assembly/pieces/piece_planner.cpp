@@ -59,7 +59,7 @@ Status PiecePlanner::locate_wanted(const ArrayReader& reader, RowRange rows) {
 }
 
 void PiecePlanner::plan(std::uint32_t file_number, RowRange rows, const Wanted& wanted, bool whole, bool apart,
-                        std::vector<RowFailure>& failures) {
+                        const FetchedPieces* fetched, std::vector<RowFailure>& failures) {
   const SourceFile& file = source_.files[file_number];
   tasks_.clear();
   side_tasks_.clear();
@@ -79,7 +79,12 @@ void PiecePlanner::plan(std::uint32_t file_number, RowRange rows, const Wanted& 
     RowRange asked = rows;
     if (in_parts && some && !wanted_rows_.empty())
       asked = {rows.first + wanted_rows_.front().first, wanted_rows_.back().end - wanted_rows_.front().first};
-    const Status located = sparse ? locate_wanted(reader, rows) : reader.locate(asked, pieces_);
+    const std::vector<Piece>* const known = fetched ? fetched->of(a) : nullptr;
+    Status located;
+    if (known)
+      pieces_ = *known;
+    else
+      located = sparse ? locate_wanted(reader, rows) : reader.locate(asked, pieces_);
     if (!located.ok()) {
       failures.push_back({{0, rows.count}, located.error()});
       continue;

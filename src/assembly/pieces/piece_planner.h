@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "assembly/block_layout.h"
+#include "assembly/fetched_pieces.h"
 #include "assembly/source.h"
 #include "assembly/window/request_window.h"
 #include "assembly/window/wanted.h"
@@ -24,9 +25,10 @@ class PiecePlanner {
   PiecePlanner(const Source& source, const BlockLayout& layout) : source_(source), layout_(layout) {}
 
   /// Plan block rows `rows` of a file. \param whole  Every row will be wanted later. \param apart  Pieces of straddling
-  /// arrays go to side_tasks(). Arrays that cannot be located are added to `failures`.
+  /// arrays go to side_tasks(). Arrays that cannot be located are added to `failures`. \param fetched  What is known
+  /// of the block already; null: nothing.
   void plan(std::uint32_t file, RowRange rows, const Wanted& wanted, bool whole, bool apart,
-            std::vector<RowFailure>& failures);
+            const FetchedPieces* fetched, std::vector<RowFailure>& failures);
   [[nodiscard]] std::span<const PieceTask> tasks() const { return tasks_; }
   [[nodiscard]] std::span<const PieceTask> side_tasks() const { return side_tasks_; }
   /// Return the decoded bytes of the block's rows in all pieces that it needs, wanted now or not.

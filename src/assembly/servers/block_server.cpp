@@ -91,12 +91,14 @@ std::span<const RowFailure> BlockServer::serve(const BlockTask& task, const Want
   } guard{filler_};
   const std::uint64_t start_ns = decoded_cache_ ? now_ns() : 0;
   if (decoded_cache_ && serve_kept(task, wanted)) {
+    if (ahead_) ahead_->take(first_unit_ + static_cast<std::uint32_t>(task.block));
     note_memory();
     tell_policy(task, start_ns, true);
     return failures_;
   }
 
-  planner_.plan(file, task.rows, wanted, filler_.active(), side_chunks_.enabled(), failures_);
+  const UnitReading reading(ahead_, first_unit_ + static_cast<std::uint32_t>(task.block), counters_.clock);
+  planner_.plan(file, task.rows, wanted, filler_.active(), side_chunks_.enabled(), reading.pieces(), failures_);
   const auto tasks = planner_.tasks(), side_tasks = planner_.side_tasks();
   if (tasks.size() + side_tasks.size() > kManyPieces * source_.num_arrays()) by_row(wanted);
   bool whole = true;

@@ -9,6 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "assembly/ahead/reads_ahead.h"
 #include "assembly/block_layout.h"
 #include "assembly/copying/sink.h"
 #include "assembly/kept/block_filler.h"
@@ -47,6 +48,10 @@ class BlockServer {
     store_ = decoded_cache->rows ? &(*decoded_cache->rows)[group] : nullptr;
     group_ = group;
   }
+
+  /// Ask there for what was read of a block ahead, from now on; null: nothing is. \param first_unit  Number there of
+  /// block 0. It must outlive this.
+  void set_reads_ahead(ReadsAhead* ahead, std::uint32_t first_unit = 0) { ahead_ = ahead, first_unit_ = first_unit; }
 
   /// Allocate scratch. Errors: kOutOfBudget.
   Status prepare();
@@ -103,6 +108,8 @@ class BlockServer {
   SideChunks& side_chunks_;
   DecodeCounters& counters_;
   DecodedCache* decoded_cache_ = nullptr;
+  ReadsAhead* ahead_ = nullptr;
+  std::uint32_t first_unit_ = 0;
   RowStore* store_ = nullptr;  // of all rows; null: none
   std::size_t group_ = 0;      // of the cache's stores
   const BlockForm form_;

@@ -189,7 +189,7 @@ Status BlockServer::put_coded(const KeptBlock& kept, const Wanted& wanted) {
 
 std::uint64_t BlockServer::needed_bytes(const BlockTask& task) {
   std::vector<RowFailure> unreadable;  // was told when the block was decoded
-  planner_.plan(task.file, task.rows, {}, true, side_chunks_.enabled(), unreadable);
+  planner_.plan(task.file, task.rows, {}, true, side_chunks_.enabled(), nullptr, unreadable);
   return planner_.needed_bytes();
 }
 

@@ -57,6 +57,10 @@ void CellServer::release() {
 }
 
 Status CellServer::locate(Task& task) {
+  if (task.fetched) {
+    task.piece = *task.fetched;
+    return {};
+  }
   pieces_.clear();
   switch (task.grid.cells) {
     case CellGrid::Cells::kChunks:
@@ -136,7 +140,7 @@ Result<const std::byte*> CellServer::decode(const Task& task) {
   }
   StageSpan span(counters_.clock, Stage::kRead);
   span.add_bytes(bytes);
-  HEADRACE_TRY(task.reader.check_unchanged());
+  if (!task.fetched) HEADRACE_TRY(task.reader.check_unchanged());
   HEADRACE_TRY(read_ranges({&task.piece.stored, 1}, stored_.bytes()));
   span.switch_to(Stage::kDecode);
   span.add_bytes(task.piece.decoded_bytes);
@@ -185,7 +189,13 @@ void CellServer::serve(const Claim& claim, SampleMap::GroupUnit at, std::size_t 
   if (cancelled.load(std::memory_order_relaxed)) return;
   list_requests(claim, task);
   Status done;
-  if (!copy_kept(claim, task, digests)) {
+  if (copy_kept(claim, task, digests)) {
+    if (ahead_) ahead_->take(claim.unit);
+  } else {
+    const UnitReading reading(ahead_, claim.unit, counters_.clock);
+    if (const std::vector<Piece>* const pieces = reading.pieces() ? reading.pieces()->of(0) : nullptr;
+        pieces && pieces->size() == 1)
+      task.fetched = pieces->data();
     done = locate(task);
     if (done.ok())
       done = decoded_cache_ && decoded_cache_->rows ? serve_from_store(claim, task, digests, cancelled)

@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "assembly/ahead/reads_ahead.h"
 #include "assembly/kept/decoded_cache.h"
 #include "assembly/mapped_source.h"
 #include "assembly/pieces/decode_counters.h"
@@ -27,6 +28,8 @@ class CellServer {
 
   /// Let serve() look there for cells from now on, and keep there what it decoded. It must outlive this.
   void set_decoded_cache(DecodedCache* decoded_cache);
+  /// Ask there for what was read of a cell ahead, from now on; null: nothing is. It must outlive this.
+  void set_reads_ahead(ReadsAhead* ahead) { ahead_ = ahead; }
   /// Allocate scratch. Errors: kOutOfBudget.
   Status prepare();
   /// Give the scratch back.
@@ -46,6 +49,7 @@ class CellServer {
     std::uint64_t cell;
     SampleMap::GroupUnit at;
     std::size_t array;
+    const Piece* fetched = nullptr;  // was read ahead; null: it was not
     Piece piece = {};
     Axes extents = {};
   };
@@ -80,6 +84,7 @@ class CellServer {
   const std::vector<SourceGroup>& groups_;
   DecodeCounters& counters_;
   DecodedCache* decoded_cache_ = nullptr;
+  ReadsAhead* ahead_ = nullptr;
   PageBuffer stored_, out_, ping_, pong_, padded_;
   std::vector<BoxRequest> requests_;
   std::vector<Piece> pieces_;

@@ -39,6 +39,12 @@ void PartServer::set_decoded_cache(DecodedCache* decoded_cache) {
   }
 }
 
+void PartServer::set_reads_ahead(ReadsAhead* ahead) {
+  ahead_ = ahead;
+  if (cells_) return cells_->set_reads_ahead(ahead);
+  for (GroupServer& server : servers_) server.rows->set_reads_ahead(ahead, server.first_unit);
+}
+
 Status PartServer::prepare() {
   if (cells_) return cells_->prepare();
   for (GroupServer& server : servers_) HEADRACE_TRY(server.rows->prepare());

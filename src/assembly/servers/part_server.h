@@ -27,6 +27,8 @@ class PartServer {
   /// Let serve() look there for units from now on, and keep there what it decoded of them: of all grids of cells; of
   /// all groups of rows where it has stores, else of the first. It must outlive this.
   void set_decoded_cache(DecodedCache* decoded_cache);
+  /// Ask there for what was read of a unit ahead, from now on. It must outlive this.
+  void set_reads_ahead(ReadsAhead* ahead);
 
   /// Allocate scratch. Errors: kOutOfBudget.
   Status prepare();
@@ -76,6 +78,7 @@ class PartServer {
 
   const MappedSource& mapped_;
   DecodedCache* decoded_cache_ = nullptr;
+  ReadsAhead* ahead_ = nullptr;
   std::optional<CellServer> cells_;
   ResidentArrays no_residents_;
   SideChunks no_side_chunks_{0};

@@ -94,6 +94,7 @@ void PartServer::decode_missing(const GroupServer& of, const WindowSlot& slot, R
     const std::uint32_t block = s.unit - of.first_unit;
     return of.store->ready(block) && decoded_cache_->damaged.of(of.group, block) == nullptr;
   });
+  for (auto s = missing; ahead_ && s != stretches_.end(); ++s) ahead_->complete(s->unit, slot.sequence);
   const auto ahead = [&](std::uint64_t block) {
     const auto unit = static_cast<std::uint32_t>(of.first_unit + block);
     if (!has_samples(unit)) return;

@@ -407,6 +407,7 @@ Result<std::optional<RequestWindow::Delivered>> RequestWindow::next() {
     out.content.step = s.content.step;
   if (longest() < ring_.size()) s.content = {};  // each place of the ring is used, however few at a time
   ++head_;
+  if (options_.listener) options_.listener->delivered(head_);
   if (++head_run_.step == head_run_.steps) head_run_ = run_of(head_run_.epoch + 1, 0);
   offer_room();
   if (options_.tells_ahead) delivered_ns_ = now_ns();

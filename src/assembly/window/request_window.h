@@ -37,6 +37,7 @@
 #include <vector>
 
 #include "assembly/window/request_list.h"
+#include "assembly/window/unit_listener.h"
 #include "assembly/window/window_slot.h"
 #include "base/result.h"
 #include "catalog/block.h"
@@ -71,6 +72,8 @@ class RequestWindow {
     /// True while there is something to do in spare time: then a thread that finds nothing else, and for which no
     /// consumer waits, gets a claim of Kind::kSpare. Null: never. Needs `tells_ahead`.
     const std::atomic<bool>* has_spare_work = nullptr;
+    /// Is told of units before they can be claimed. May be null.
+    UnitListener* listener = nullptr;
   };
   RequestWindow(std::shared_ptr<const StepPlan> steps, std::shared_ptr<const BlockTable> blocks, Options options,
                 SlotAllocator& allocator);

@@ -10,6 +10,7 @@ namespace headrace {
 void RequestWindow::begin_drop(std::uint64_t kept_end) {
   dropping_ = true;
   kept_end_ = kept_end;
+  if (options_.listener) options_.listener->forget_all();
   cancelled_.store(true, std::memory_order_relaxed);
   drop_if_quiet();
 }

@@ -207,6 +207,7 @@ void RequestWindow::file_request(WindowSlot& s, std::uint32_t unit, Request requ
   if (b.requests.empty()) {
     b.first_need = s.sequence;
     needed_.push({s.sequence, index[unit] - 1, b.version});
+    if (options_.listener) options_.listener->wanted(unit, s.sequence);
   }
   // The lists are long out of the processor's cache: nothing of them is read here, and take() ends the runs.
   if (b.requests.empty() || b.newest != s.sequence) b.runs.push_back({&s, b.requests.size(), 0});
@@ -283,7 +284,9 @@ void RequestWindow::close_block(std::uint32_t block, std::uint64_t epoch) {
     const std::uint32_t state = state_of_unit_[epoch & 1][unit];
     if (--progress_[epoch & 1].blocks_done[unit] != 0 || state == 0) continue;
     const UnitState& b = states_[state - 1];
-    if (!b.requests.empty() && !b.complete) complete_.push({b.first_need, state - 1, b.version});
+    if (b.requests.empty() || b.complete) continue;
+    complete_.push({b.first_need, state - 1, b.version});
+    if (options_.listener) options_.listener->complete(b.unit, b.first_need);
   }
 }
 
@@ -329,6 +332,7 @@ void RequestWindow::mark_complete(std::uint32_t state) {
   UnitState& b = states_[state];
   b.complete = true;
   complete_.push({b.first_need, state, b.version});
+  if (options_.listener) options_.listener->complete(b.unit, b.first_need);
 }
 
 /// The epoch's last batch has entered: no unit of it can get further requests.

@@ -24,7 +24,8 @@
 namespace headrace::parquet {
 namespace {
 
-constexpr std::uint64_t kPageNumberBits = 32;  // of Piece.id; the row group is above
+constexpr std::uint64_t kPageNumberBits = 32;         // of Piece.id; the row group is above
+constexpr std::uint64_t kMostBesideBytes = 16 << 20;  // of a row group that is read to find its pages
 
 class ColumnArray final : public ArrayReader {
  public:
@@ -38,7 +39,8 @@ class ColumnArray final : public ArrayReader {
         page_bytes_(page_bytes),
         lists_(std::move(lists)),
         row_bytes_(static_cast<std::size_t>(info_.row_record_bytes())),
-        tables_(opened_->metadata.row_groups.size()) {}
+        tables_(opened_->metadata.row_groups.size()),
+        is_asked_for_(tables_.size()) {}
   ~ColumnArray() override { DictionaryCache::process().forget(this); }
 
   [[nodiscard]] const ArrayInfo& info() const override { return info_; }
@@ -70,6 +72,24 @@ class ColumnArray final : public ArrayReader {
       }
     }
     return {};
+  }
+
+  /// A row group of which nothing is known yet is read from its beginning, which has its dictionary and, where it is no
+  /// larger, all of its pages.
+  void list_beside(RowRange rows, std::vector<FileRange>& out) const override {
+    const std::vector<std::uint64_t>& ends = info_.chunk_ends;
+    auto group = static_cast<std::size_t>(std::ranges::upper_bound(ends, rows.first) - ends.begin());
+    for (; group < ends.size() && (group == 0 ? 0 : ends[group - 1]) < rows.end(); ++group) {
+      if (const PageTable* const known = tables_[group].load(std::memory_order_acquire)) {
+        if (known->dictionary && !DictionaryCache::process().find(this, group))
+          out.emplace_back(opened_->file.get(), *known->dictionary);
+        continue;
+      }
+      if (is_asked_for_[group].exchange(true)) continue;  // blocks of one row group are read at the same time
+      const Result<ByteRange> all = chunk_range(chunk(group), opened_->file->size());
+      if (all.ok())
+        out.emplace_back(opened_->file.get(), ByteRange{all->offset, std::min(all->size, kMostBesideBytes)});
+    }
   }
 
   Result<DecodedPiece> decode(const Piece& piece, std::span<const std::byte> stored,
@@ -253,6 +273,7 @@ class ColumnArray final : public ArrayReader {
   const std::shared_ptr<const ListLengths> lists_;  // null: the column is none
   const std::size_t row_bytes_;
   mutable std::vector<std::atomic<const PageTable*>> tables_;  // null: the row group was not asked for
+  mutable std::vector<std::atomic<bool>> is_asked_for_;        // row groups whose bytes list_beside() has told
   mutable ForkSafeMutex mutex_;
   mutable std::vector<std::unique_ptr<const PageTable>> kept_tables_;
 };

@@ -38,6 +38,7 @@ class ZarrArray final : public ArrayReader {
   [[nodiscard]] ScratchNeed scratch_need(std::uint64_t max_rows) const override;
   [[nodiscard]] std::string piece_name(const Piece& piece) const override;
   [[nodiscard]] Status check_unchanged() const override;
+  [[nodiscard]] bool has_chunk_files() const override { return true; }
   [[nodiscard]] std::vector<OutsideFile> other_files() const override;
   [[nodiscard]] Result<std::optional<ChunkFiles>> chunk_files() const override;
 

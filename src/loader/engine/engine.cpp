@@ -9,6 +9,7 @@
 #include <exception>
 
 #include "assembly/copying/finisher.h"
+#include "base/machine/available_memory.h"
 #include "base/thrown.h"
 #include "delivery/slot_arena.h"
 #include "delivery/slot_pool.h"
@@ -47,7 +48,8 @@ const Finisher* finisher_of(const SampleSource& source, const EnginePlan& plan) 
   return plan.padding ? plan.padding.get() : source.finisher();
 }
 
-RequestWindow::Options window_options(const SampleSource& source, const EnginePlan& plan, const Flags& flags) {
+RequestWindow::Options window_options(const SampleSource& source, const EnginePlan& plan, const Flags& flags,
+                                      UnitListener& listener) {
   const Finisher* const finisher = finisher_of(source, plan);
   const Finishing finishing = finisher ? finisher->finishing() : Finishing{};
   if (const MappedSource* const mapped = source.mapped())
@@ -61,7 +63,8 @@ RequestWindow::Options window_options(const SampleSource& source, const EnginePl
             .row_weight = 1,
             .gather_ready = &flags.gather_ready,
             .direct_window_slots = plan.direct_window_slots(),
-            .tells_ahead = plan.tier == CacheTier::kSomeBlocks};
+            .tells_ahead = plan.tier == CacheTier::kSomeBlocks,
+            .listener = &listener};
   return {.max_slots = plan.slots,
           .keep_samples = plan.delivers_row_ids,
           .span_slots = plan.steps->span_steps(),
@@ -71,7 +74,19 @@ RequestWindow::Options window_options(const SampleSource& source, const EnginePl
           .direct_window_slots = plan.direct_window_slots(),
           .blocks_are_kept = &flags.keeps_blocks,
           .tells_ahead = plan.tier == CacheTier::kSomeBlocks,
-          .has_spare_work = &flags.has_uncached};
+          .has_spare_work = &flags.has_uncached,
+          .listener = &listener};
+}
+
+/// Return true if the window asks for all rows of a unit at once, as a rule, so that all of it may be read.
+bool asks_for_whole_units(const EnginePlan& plan) {
+  return plan.slots >= plan.wanted_slots && !plan.blocks->is_chosen();
+}
+
+/// Return how much is read ahead into the page cache: it should be there still when it is asked for.
+std::uint64_t most_cached_bytes() {
+  constexpr std::uint64_t kMost = 256 << 20, kShare = 8;
+  return std::min(kMost, detect_available_memory().bytes / kShare);
 }
 
 /// Memory for the batches of a plan: slots of one size, or of the sizes that the map says.
@@ -96,8 +111,15 @@ Engine::Engine(SampleSource source, EnginePlan plan, ThreadStarter starter)
       owner_pid_(::getpid()),
       fields_(headrace::batch_fields(source_, plan_)),
       memory_(make_batch_memory(source_, plan_, fields_)),
+      ahead_(
+          UnitLocator(source_, plan_.layout, plan_.blocks, asks_for_whole_units(plan_)),
+          {.threads = plan_.threads,
+           .reads_in_flight = plan_.reads_in_flight,
+           .held_bytes = plan_.held_ahead_bytes,
+           .cached_bytes = most_cached_bytes()},
+          [this](std::uint32_t unit) { return decoded_cache_->has(unit); }, start_thread_),
       window_(plan_.steps, plan_.blocks,
-              window_options(source_, plan_, {gather_ready_, keeps_blocks_, uncached_.any()}), *memory_),
+              window_options(source_, plan_, {gather_ready_, keeps_blocks_, uncached_.any()}, ahead_), *memory_),
       side_chunks_(plan_.side_chunks_bytes) {
   memory_->set_release_callback([this] { window_.memory_released(); });
   for (std::uint32_t t = 0; t < plan_.threads; ++t)
@@ -148,13 +170,14 @@ void Engine::provide_memory(EngineMemory memory, std::shared_ptr<DecodedCache> d
     decoded_cache_ = std::move(decoded_cache);
   }
   for (auto& w : decoders_) {
-    if (w->server) w->server->set_decoded_cache(decoded_cache_.get());
-    if (w->parts) w->parts->set_decoded_cache(decoded_cache_.get());
+    if (w->server) w->server->set_decoded_cache(decoded_cache_.get()), w->server->set_reads_ahead(&ahead_);
+    if (w->parts) w->parts->set_decoded_cache(decoded_cache_.get()), w->parts->set_reads_ahead(&ahead_);
   }
   preloads_ = plan_.preloads && decoded_cache_->keeps();
   const bool asked = preloads_ || plan_.gathers || plan_.keeps_all_units || plan_.tier == CacheTier::kDirectory ||
                      plan_.tier == CacheTier::kHostRows;
   if (asked) decoded_cache_->policy.keep_everything();
+  if (preloads_ || plan_.gathers) ahead_.sweep();
   has_memory_ = true;
 }
 
@@ -187,6 +210,7 @@ bool Engine::wants_preload() {
   if (!started_) {
     preloads_ = true;
     decoded_cache_->policy.keep_everything();
+    ahead_.sweep();
   }
   return preloads_ || has_all_rows();
 }
@@ -421,6 +445,7 @@ void Engine::stop() {
   if (stopped_.exchange(true) || forked()) return;
   memory_->set_release_callback({});
   window_.stop();
+  ahead_.stop();
   for (std::jthread& t : threads_) t.join();
   all_threads() -= static_cast<std::uint32_t>(threads_.size());
   threads_.clear();

@@ -11,6 +11,7 @@
 #include <thread>
 #include <vector>
 
+#include "assembly/ahead/reads_ahead.h"
 #include "assembly/copying/row_gather.h"
 #include "assembly/kept/decoded_cache.h"
 #include "assembly/kept/epoch_blocks.h"
@@ -132,6 +133,7 @@ class Engine {
     std::uint64_t decoded_bytes = 0, needed_bytes = 0, slow_pieces = 0;
   };
   [[nodiscard]] Decodes decodes() const;
+  [[nodiscard]] ReadingFigures reading() const { return ahead_.figures(); }
   /// Most that was allocated, as a budget counts it: of all threads together, and of fields kept beside the blocks.
   struct PeakMemory {
     std::uint64_t scratch_bytes = 0, read_buffer_bytes = 0, side_bytes = 0;
@@ -201,6 +203,7 @@ class Engine {
   const int owner_pid_;
   const std::shared_ptr<const std::vector<Field>> fields_;  // of a batch
   const std::shared_ptr<BatchMemory> memory_;
+  ReadsAhead ahead_;  // outlives the window, which tells it what it wants
   RequestWindow window_;
   StageBoard board_;
   ResidentArrays resident_;

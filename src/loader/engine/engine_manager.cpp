@@ -51,6 +51,7 @@ void EngineTotals::add(const Engine& engine) {
   decodes.decoded_bytes += d.decoded_bytes;
   decodes.needed_bytes += d.needed_bytes;
   decodes.slow_pieces += d.slow_pieces;
+  reading += engine.reading();
   plan_ns += engine.plan_ns();
   slots_planned += engine.slots_planned();
   const BatchMemory::Usage slots = engine.slots();

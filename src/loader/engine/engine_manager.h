@@ -37,6 +37,7 @@ namespace headrace {
 struct EngineTotals {
   StageTable stages{};
   Engine::Decodes decodes;
+  ReadingFigures reading;
   std::uint64_t plan_ns = 0, slots_planned = 0;
   std::uint64_t peak_slot_bytes = 0, peak_held_over_bytes = 0;
   Engine::PeakMemory peak;  ///< Peak of the engine that had most, part by part.

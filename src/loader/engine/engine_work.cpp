@@ -224,6 +224,9 @@ void Engine::serve_by_block(DecodeThread& w, std::span<const SampleRef> samples,
         if (r.item >= f.rows.first && r.item < f.rows.end()) failures.push_back({{r.position, 1}, f.error});
     w.digests[0] += digest;
   };
+  const RowStore& store = (*decoded_cache_->rows)[0];
+  for (const RequestsByBlock::Block& block : wanted.blocks)
+    if (!store.ready(block.unit)) ahead_.complete(static_cast<std::uint32_t>(block.unit), slot.slot->sequence);
   std::vector<RequestsByBlock::Block> busy;
   serve_missing(
       (*decoded_cache_->rows)[0], std::span(wanted.blocks), slot.slot->sequence, busy,

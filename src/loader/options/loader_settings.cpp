@@ -7,6 +7,7 @@
 #include <initializer_list>
 #include <utility>
 
+#include "assembly/ahead/reader_count.h"
 #include "dataset/recipe/refuse.h"
 #include "loader/options/option_forms.h"
 #include "loader/options/option_rules.h"
@@ -18,7 +19,7 @@ namespace {
 
 using S = LoaderSettings;
 using O = LoaderOptions;
-constexpr std::uint64_t kMostThreads = 4096;
+constexpr std::uint64_t kMostThreads = 4096, kMostReadsInFlight = ReaderCount::kMost;
 constexpr std::array<const char*, 2> kFrameworks{"numpy", "torch"}, kBatchFormats{"dict", "tuple"};
 constexpr std::array<const char*, 1> kOnError{"raise"};
 
@@ -104,6 +105,13 @@ Spec make_list() {
            .at_least(1)
            .at_most(kMostThreads)
            .detail("The ranks of a host divide its processors."),
+       member_of<&S::options, &O::reads_in_flight, AsAutoOr>(
+           "reads_in_flight",
+           "Reads made at once ahead of decoding, where files answer late: auto (default), or a number")
+           .at_least(1)
+           .at_most(kMostReadsInFlight)
+           .detail("Auto: as many as keep the threads decoding, by what reads take, 128 at most; none where they come "
+                   "from memory. A number spares a server, or is tried against auto: see docs/late-files.md."),
        member_of<&S::options, &O::cache>("cache",
                                          "Where decoded data is kept between epochs: auto, none, ram, or a DIRECTORY")
            .detail(

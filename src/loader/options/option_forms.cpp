@@ -58,6 +58,19 @@ Value ValueCodec<std::uint64_t, AsBytes>::write(std::uint64_t from) {
   return {WholeNumber(from)};
 }
 
+Status ValueCodec<std::uint32_t, AsAutoOr>::read(const Value& value, const At& at, const Bounds& bounds,
+                                                 std::uint32_t& to) {
+  const std::string* const text = value.text();
+  if (text && *text == "auto") {
+    to = 0;
+    return {};
+  }
+  const Result<std::uint64_t> number = read_whole(value, at, bounds);
+  if (!number.ok()) return unexpected(value, at, words(bounds));
+  to = static_cast<std::uint32_t>(*number);
+  return {};
+}
+
 Status ValueCodec<std::chrono::nanoseconds>::read(const Value& value, const At& at, const Bounds& bounds,
                                                   std::chrono::nanoseconds& to) {
   constexpr double kMostSeconds = 1e9;

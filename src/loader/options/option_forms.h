@@ -21,6 +21,16 @@ struct ValueCodec<std::uint64_t, AsBytes> : ValueCodec<std::uint64_t> {
   static Value write(std::uint64_t from);
 };
 
+/// A whole number, or auto, which is 0.
+struct AsAutoOr {};
+template <>
+struct ValueCodec<std::uint32_t, AsAutoOr> : ValueCodec<std::uint32_t> {
+  static constexpr std::string_view python = "int | str";
+  static std::string words(const Bounds& bounds) { return "auto, or " + whole_number_words(bounds); }
+  static Status read(const Value& value, const At& at, const Bounds& bounds, std::uint32_t& to);
+  static Value write(std::uint32_t from) { return from == 0 ? Value{"auto"} : Value{WholeNumber(from)}; }
+};
+
 /// A number of seconds; 0 is no limit.
 template <>
 struct ValueCodec<std::chrono::nanoseconds> {

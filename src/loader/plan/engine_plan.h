@@ -62,9 +62,10 @@ struct EnginePlan {
   std::uint64_t batch_rows = 0, num_batches = 0;  ///< Most rows of a batch on this rank; batches: about, if they vary.
   std::uint32_t threads = 1;
   std::string threads_reason;
-  bool delivers_row_ids = false;  ///< Deliver "_rows".
-  bool delivers_weights = false;  ///< Deliver "_weight": some samples come once more, to fill up a step.
-  std::uint64_t seed = 0;         ///< Seed of random transforms, with the epoch.
+  std::uint32_t reads_in_flight = 0;  ///< Reads made ahead of decoding; 0: as measurements say.
+  bool delivers_row_ids = false;      ///< Deliver "_rows".
+  bool delivers_weights = false;      ///< Deliver "_weight": some samples come once more, to fill up a step.
+  std::uint64_t seed = 0;             ///< Seed of random transforms, with the epoch.
   std::vector<std::string> warnings;
   /// What samples are made of, where they are not rows, and the blocks of the rows of its group 0; null: they are rows.
   std::shared_ptr<const SampleMap> map;
@@ -82,6 +83,7 @@ struct EnginePlan {
   std::uint64_t slot_bytes = 0;
   std::uint64_t slot_index_bytes = 0;                      ///< Part of `index_bytes` that each slot takes.
   std::uint64_t scratch_bytes = 0, read_buffer_bytes = 0;  ///< All threads.
+  std::uint64_t held_ahead_bytes = 0;          ///< Part of `read_buffer_bytes`, for what is read ahead of decoding.
   std::uint64_t index_bytes = 0;               ///< The window's bookkeeping, and the order's pools and lists.
   std::uint64_t staging_bytes = 0;             ///< Buffers of the program, on the way to a device.
   std::uint64_t side_chunks_bytes = 0;         ///< Kept of straddling arrays; 0: none.

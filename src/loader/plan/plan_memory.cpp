@@ -19,6 +19,7 @@ constexpr std::uint64_t kLeastKeptUnits = 4;   // a smaller cache is not worth i
 /// where nothing is decoded: parts of a row come from neighbouring cells, and the row leaves the processor's cache in
 /// between.
 constexpr std::uint64_t kDrawnWindowBytes = 256 << 20;
+constexpr std::uint64_t kMostHeldBytes = 64 << 20, kHeldShare = 16;  // of the budget, for what is read ahead
 constexpr const char* kFewerThreads = "fewer than asked for: each thread needs scratch memory";
 
 class MemoryPlanner {
@@ -43,6 +44,7 @@ class MemoryPlanner {
       if (fills_directory() && context_.directory_in_memory) plan_.cache_bytes = keep_.data_bytes;
     }
     HEADRACE_TRY(plan_threads());
+    plan_reads_ahead();
     plan_side_chunks();
     plan_wanted_slots();
     HEADRACE_TRY(uses_stores() ? plan_all_rows() : plan_all_units());
@@ -66,7 +68,7 @@ class MemoryPlanner {
            plan_.layout.resident_bytes;
   }
   [[nodiscard]] std::uint64_t around() const {
-    return fixed(plan_.threads) + plan_.side_chunks_bytes + plan_.side_chunks_in_use_bytes;
+    return fixed(plan_.threads) + plan_.side_chunks_bytes + plan_.side_chunks_in_use_bytes + plan_.held_ahead_bytes;
   }
   [[nodiscard]] std::uint64_t least_slots() const { return window_.bytes_of(kLeastSlots); }
   /// With which so many threads can work.
@@ -90,6 +92,18 @@ class MemoryPlanner {
   [[nodiscard]] bool uses_stores() const {
     return keep_.has_stores() &&
            (!plan_.boxes || options_.cache.mode == CacheChoice::kDirectory || options_.share == Share::kHost);
+  }
+
+  /// Files of chunks are opened by those that read ahead, so their bytes are held; what other files have waits in the
+  /// page cache. A small share: it is on its way for as long as a read takes.
+  void plan_reads_ahead() {
+    plan_.reads_in_flight = options_.reads_in_flight;
+    const auto has_chunk_files = [](const Source* source) {
+      return std::ranges::any_of(source->files[0].arrays, [](const auto& array) { return array->has_chunk_files(); });
+    };
+    if (!std::ranges::any_of(source_.stored(), has_chunk_files)) return;
+    const std::uint64_t left = plan_.budget_bytes - least(plan_.threads);
+    plan_.held_ahead_bytes = std::min({kMostHeldBytes, plan_.budget_bytes / kHeldShare, left / 2});
   }
 
   void drop_resident_arrays() {
@@ -307,7 +321,7 @@ class MemoryPlanner {
     }
     plan_.slot_bytes = (window_.arena_bytes(plan_.slots) + plan_.slots - 1) / plan_.slots;
     plan_.scratch_bytes = plan_.threads * window_.scratch_bytes;
-    plan_.read_buffer_bytes = plan_.threads * window_.read_buffer_bytes;
+    plan_.read_buffer_bytes = plan_.threads * window_.read_buffer_bytes + plan_.held_ahead_bytes;
     plan_.slot_index_bytes = window_.bookkeeping_bytes;
     plan_.index_bytes = window_.index_bytes(plan_.slots) + window_.order_bytes;
   }

@@ -147,6 +147,15 @@ Report make_report(const Loader::Impl& loader) {
   r.read_amplification =
       decodes.needed_bytes ? static_cast<double>(decodes.decoded_bytes) / static_cast<double>(decodes.needed_bytes) : 0;
   r.slow_path_chunks = decodes.slow_pieces;
+  if (const ReadingFigures& f = totals.reading; f.reads > 0) {
+    const std::uint64_t units = f.ready + f.late + f.missed;
+    r.reading = {f.reads,
+                 f.bytes,
+                 seconds(f.read_ns) / static_cast<double>(f.reads),
+                 static_cast<double>(f.read_ns) / static_cast<double>(std::max<std::uint64_t>(f.busy_ns, 1)),
+                 f.most_in_flight,
+                 static_cast<double>(f.ready) / static_cast<double>(std::max<std::uint64_t>(units, 1))};
+  }
   r.threads = engine.started() ? engine.num_threads() : plan.threads;
   r.rank = plan.share.rank;
   r.world_size = plan.share.world_size;
@@ -265,6 +274,12 @@ std::string Report::text() const {
                        ? fmt::format(", {:.0f} % of the decoded bytes are columns that no field uses", 100 * waste)
                        : "",
                    slow_path_chunks ? fmt::format(", {} of them one at a time", slow_path_chunks) : ""));
+  if (reading)
+    line("READING",
+         fmt::format("files answered late, {:.1f} ms a read: {:.0f} reads in flight ahead of decoding, {} at "
+                     "most; {:.0f} % of the blocks were read before they were needed",
+                     1e3 * reading->seconds_a_read, reading->in_flight, reading->most_in_flight,
+                     100 * reading->ready_share));
   for (const std::string& s : slow_fields) line("", "one at a time: " + s);
   if (mixing) line("MIXING", mixing_summary({mixing->deff_blocks, mixing->deff_files, mixing->mixed_bytes}));
   if (cache.kind != "nothing") {

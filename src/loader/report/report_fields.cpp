@@ -104,6 +104,19 @@ const Spec& spec_of(const Report::DecodeOnce*) {
   return spec;
 }
 
+const Spec& spec_of(const Report::Reading*) {
+  using S = Report::Reading;
+  static const Spec spec =
+      Spec::of<S>("Reading", "Reads that were made ahead of decoding, because files answered late.",
+                  {field<&S::reads>("reads", "Reads made"), field<&S::bytes>("bytes", "Stored bytes read"),
+                   field<&S::seconds_a_read>("seconds_a_read", "Time of a read, on average"),
+                   field<&S::in_flight>("in_flight", "Reads at once, on average while there were any"),
+                   field<&S::most_in_flight>("most_in_flight", "Most reads at once"),
+                   field<&S::ready_share>("ready_share",
+                                          "Share of the blocks that were read before a thread came to decode them")});
+  return spec;
+}
+
 const Spec& spec_of(const Report::ToDevice*) {
   using S = Report::ToDevice;
   static const Spec spec = Spec::of<S>(
@@ -172,6 +185,7 @@ const Spec& spec_of(const Report*) {
        field<&S::decode_once>(
            "decode_once",
            "Settings that would decode every block once, if the memory is too small for the order; else None"),
+       field<&S::reading>("reading", "Reads made ahead of decoding; None where reads came from memory, or quickly"),
        field<&S::to_device>("to_device", "Copies to a device; None where batches stay in the host's memory"),
        field<&S::notices>("notices", "Warnings that were given: settings that hurt, a cache that is not used"),
        field<&S::advice>("advice", "What to change, best first")});

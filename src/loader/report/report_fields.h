@@ -14,6 +14,7 @@ const Spec& spec_of(const Report::RowSums*);
 const Spec& spec_of(const Report::Cache*);
 const Spec& spec_of(const Report::Mixing*);
 const Spec& spec_of(const Report::DecodeOnce*);
+const Spec& spec_of(const Report::Reading*);
 /// Describe figures that are all required: copies are measured by a program, which says each.
 const Spec& spec_of(const Report::ToDevice*);
 

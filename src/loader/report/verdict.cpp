@@ -147,7 +147,12 @@ void diagnose(Report& r, const Loader::Impl& loader) {
         "each byte");
   if (limit == "cache") r.advice.push_back(advice_for_cache(r.cache));
   if (limit == "read")
-    r.advice.push_back("reading is the limit: files on a local disk, or more threads for more reads in flight");
+    r.advice.push_back(
+        r.reading
+            ? fmt::format("reading is the limit, with {:.0f} reads of {:.1f} ms in flight: files on a local disk, or "
+                          "fewer bytes to read; see docs/late-files.md",
+                          r.reading->in_flight, 1e3 * r.reading->seconds_a_read)
+            : "reading is the limit: files on a local disk, or fewer bytes to read");
 }
 
 }  // namespace headrace

@@ -18,6 +18,7 @@ class WrappedFile : public RandomAccessFile {
   [[nodiscard]] std::uint64_t size() const override { return inner_->size(); }
   Status read_at(std::uint64_t offset, std::span<std::byte> out) const override { return inner_->read_at(offset, out); }
   Status check_unchanged() const override { return inner_->check_unchanged(); }
+  [[nodiscard]] ReadAhead read_ahead() const override { return inner_->read_ahead(); }
   [[nodiscard]] FileFingerprint fingerprint() const override { return inner_->fingerprint(); }
 
  private:

@@ -1,0 +1,246 @@
+// Files that answer late: reads go ahead of decoding, for every kind of samples, and change no batch.
+#include <gtest/gtest.h>
+#include <headrace/batches.h>
+#include <headrace/loader.h>
+#include <headrace/mix.h>
+#include <headrace/spans.h>
+#include <headrace/tokens.h>
+#include <headrace/volumes.h>
+#include <headrace/windows.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstdlib>
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "base/testing/temporary_folder.h"
+#include "format/testing/hdf5_files.h"
+#include "format/testing/npy_files.h"
+#include "storage/testing/late_calls.h"
+
+namespace headrace {
+namespace {
+
+using testing::LateCalls;
+
+/// A Zarr array of int32, big-endian, so that chunks are decoded, each in a file of its own. Every seventh was never
+/// written.
+void write_zarr(const std::string& path, const std::vector<std::uint64_t>& shape,
+                const std::vector<std::uint64_t>& chunk) {
+  std::filesystem::create_directories(path);
+  std::string shape_text, chunk_text;
+  std::uint64_t chunks = 1, elements = 1;
+  std::vector<std::uint64_t> along;
+  for (std::size_t a = 0; a < shape.size(); ++a) {
+    shape_text += (a == 0 ? "" : ",") + std::to_string(shape[a]);
+    chunk_text += (a == 0 ? "" : ",") + std::to_string(chunk[a]);
+    along.push_back(shape[a] / chunk[a]);
+    chunks *= along.back();
+    elements *= chunk[a];
+  }
+  std::ofstream(path + "/.zarray") << R"({"zarr_format":2,"order":"C","compressor":null,"filters":null,"fill_value":7,)"
+                                   << R"("dtype":">i4","shape":[)" << shape_text << R"(],"chunks":[)" << chunk_text
+                                   << "]}";
+  for (std::uint64_t c = 0; c < chunks; ++c) {
+    if (c % 7 == 6) continue;
+    std::string name;
+    std::uint64_t rest = c;
+    for (std::size_t a = shape.size(); a-- > 0; rest /= along[a])
+      name = std::to_string(rest % along[a]) + (name.empty() ? "" : ".") + name;
+    std::ofstream file(path + "/" + name, std::ios::binary);
+    for (std::uint64_t e = 0; e < elements; ++e) {
+      const auto value = static_cast<std::uint32_t>(c * elements + e);
+      for (int shift = 24; shift >= 0; shift -= 8) file.put(static_cast<char>(value >> shift));
+    }
+  }
+}
+
+/// Everything that a batch holds.
+std::string content_of(const Batch& batch) {
+  std::string all = std::to_string(batch.epoch()) + "/" + std::to_string(batch.index()) + ":";
+  for (std::size_t f = 0; f < batch.fields().size(); ++f) {
+    const Tensor array = batch.array(f);
+    all.append(reinterpret_cast<const char*>(array.data()), array.size_bytes());
+    for (const std::int64_t offset : batch.offsets(f)) all += std::to_string(offset) + ",";
+  }
+  return all;
+}
+
+struct Kind {
+  std::string name;
+  std::function<Dataset()> open;
+  LoaderOptions options = {};
+};
+
+class LateFiles : public ::testing::Test {
+ protected:
+  LateFiles() {
+    for (const int f : {0, 1, 2}) {
+      const std::string n = std::to_string(f);
+      testing::Hdf5Writer writer(folder_.path("rows_" + n + ".h5"));
+      writer.write("x", {.shape = {400, 1000}, .chunk = {20, 1000}, .gzip = 1});
+      writer.write("y", {.shape = {400, 2}, .chunk = {50, 2}});
+      testing::write_npy<std::int32_t>(folder_.path("value_" + n + ".npy"), 200000, 200000 * f);
+      std::vector<std::int64_t> offsets{0};
+      while (offsets.back() < 200000)
+        offsets.push_back(
+            std::min<std::int64_t>(offsets.back() + 5 + static_cast<std::int64_t>(offsets.size()) % 600, 200000));
+      testing::write_npy(folder_.path("offsets_" + n + ".npy"), offsets);
+    }
+    testing::write_npy<std::int32_t>(folder_.path("tokens.npy"), 600000, 0);
+    write_zarr(folder_.path("volume.zarr"), {64, 64, 64}, {16, 16, 16});
+    write_zarr(folder_.path("rows.zarr"), {320, 4096}, {8, 4096});
+  }
+
+  [[nodiscard]] std::vector<Kind> kinds() const {
+    const auto rows = [this] { return headrace::open(folder_.path("rows_*.h5")); };
+    const auto value = [this] { return headrace::open(folder_.path("value_*.npy")); };
+    LoaderOptions plain{.batch = Samples{16}, .order = BlockShuffle{}, .threads = 2};
+    plain.cache.mode = CacheChoice::kNone;
+    LoaderOptions by_file = plain;
+    by_file.batch = Groups{.by = "file", .max_items = 1000};
+    LoaderOptions kept = plain;
+    kept.cache.mode = CacheChoice::kAuto;
+    LoaderOptions preloaded = plain;
+    preloaded.cache.mode = CacheChoice::kRam;
+    LoaderOptions padded = plain;
+    padded.layout = BatchLayout::kPadded;
+    const auto patches_of = [this](PatchOptions options) {
+      return [this, options] { return patches(open_volumes({folder_.path("volume.zarr")}), options); };
+    };
+    return {
+        {"rows", rows, plain},
+        {"rows kept", rows, kept},
+        {"rows preloaded", rows, preloaded},
+        {"rows of chunk files", [this] { return headrace::open(folder_.path("rows.zarr")); }, plain},
+        {"events", [=, this] { return spans(value(), {.offsets = headrace::open(folder_.path("offsets_*.npy"))}); },
+         padded},
+        {"windows", [=] { return windows(value(), {.length = 1000, .stride = 500}); }, plain},
+        {"drawn patches", patches_of({.shape = {20}, .samples_per_epoch = 200}), plain},
+        {"grid of patches", patches_of({.shape = {16}, .stride = {12}}), plain},
+        {"patches kept", patches_of({.shape = {20}, .samples_per_epoch = 200}), kept},
+        {"tokens", [this] { return windows(open_tokens({folder_.path("tokens.npy")}).rows(), {.length = 256}); },
+         plain},
+        {"mixture",
+         [=, this] {
+           return mix({{"a", rows(), 2}, {"b", headrace::open(folder_.path("rows_1.h5")), 1}});
+         },
+         plain},
+        {"groups", rows, by_file},
+    };
+  }
+
+  /// All batches of two epochs, or those before an error, and the error.
+  struct Run {
+    std::vector<std::string> batches;
+    std::string error;
+    Report report;
+  };
+  static Run run(const Kind& kind, const std::function<void()>& opened = {}) {
+    Run done;
+    Loader loader(kind.open(), kind.options);
+    if (opened) opened();
+    try {
+      for (int epoch = 0; epoch < 2; ++epoch)
+        for (const Batch& batch : loader) done.batches.push_back(content_of(batch));
+    } catch (const Error& error) {
+      done.error = error.what();
+    }
+    done.report = loader.report();
+    return done;
+  }
+
+  const TemporaryFolder folder_;
+};
+
+TEST_F(LateFiles, AreReadAheadForEveryKind) {
+  for (const Kind& kind : kinds()) {
+    SCOPED_TRACE(kind.name);
+    const Run expected = run(kind);
+    ASSERT_GT(expected.batches.size(), 3U);
+    std::atomic<int> late_us{0};
+    const LateCalls calls(
+        [&](std::uint64_t, std::string_view) { return LateCalls::Answer{std::chrono::microseconds(late_us)}; });
+    const Run late = run(kind, [&] { late_us = 3000; });
+    EXPECT_EQ(late.batches, expected.batches);
+    EXPECT_EQ(late.error, "");
+    EXPECT_GE(calls.most_at_once(), 3);  // there are two decode threads
+    ASSERT_TRUE(late.report.reading);
+    EXPECT_GE(late.report.reading->most_in_flight, 2U);
+    EXPECT_NE(late.report.text().find("READING"), std::string::npos);
+  }
+}
+
+TEST_F(LateFiles, AsManyReadsAsTheUserSays) {
+  Kind kind = kinds()[0];
+  kind.options.reads_in_flight = 3;
+  std::atomic<int> late_us{0};
+  const LateCalls calls(
+      [&](std::uint64_t, std::string_view) { return LateCalls::Answer{std::chrono::microseconds(late_us)}; });
+  const Run late = run(kind, [&] { late_us = 3000; });
+  ASSERT_TRUE(late.report.reading);
+  EXPECT_GE(late.report.reading->most_in_flight, 3U);
+  EXPECT_LE(calls.most_at_once(), 3 + 2);  // decode threads read too
+}
+
+/// A chunk that cannot be read is an error of the batch that needs it, whichever thread met it first.
+TEST_F(LateFiles, ErrorsBelongToTheBatchThatNeedsTheBytes) {
+  for (const std::size_t k : {3U, 6U, 7U}) {
+    const Kind kind = kinds()[k];
+    SCOPED_TRACE(kind.name);
+    const std::string bad = k == 3 ? "/31.0" : "/2.1.3";
+    std::atomic<int> late_us{0};
+    std::atomic<bool> fails{false};
+    const LateCalls calls([&](std::uint64_t, std::string_view path) {
+      return LateCalls::Answer{std::chrono::microseconds(late_us), fails && path.ends_with(bad) ? EIO : 0};
+    });
+    const Run whole = run(kind);
+    const Run early = run(kind, [&] { fails = true; });
+    ASSERT_LT(early.batches.size(), whole.batches.size());
+    EXPECT_NE(early.error.find(bad.substr(1)), std::string::npos) << early.error;
+    fails = false;
+    const Run late = run(kind, [&] { late_us = 3000, fails = true; });
+    EXPECT_EQ(late.batches, early.batches);
+    EXPECT_EQ(late.error, early.error);
+    EXPECT_TRUE(std::equal(late.batches.begin(), late.batches.end(), whole.batches.begin()));
+  }
+}
+
+/// Random waits and errors: the same batches, or a typed error after some of them, and no hang.
+TEST_F(LateFiles, RandomSchedules) {
+  const char* const asked = std::getenv("HEADRACE_SCHEDULES");  // NOLINT(concurrency-mt-unsafe)
+  const int schedules = asked ? std::atoi(asked) : 48;
+  const std::vector<Kind> all = kinds();
+  std::vector<std::vector<std::string>> expected;
+  for (const Kind& kind : all) expected.push_back(run(kind).batches);
+  int failed = 0;
+  for (int s = 0; s < schedules; ++s) {
+    const std::size_t k = static_cast<std::size_t>(s) % all.size();
+    SCOPED_TRACE(all[k].name + ", schedule " + std::to_string(s));
+    std::atomic<bool> begun{false};
+    const LateCalls calls([&](std::uint64_t n, std::string_view) {
+      if (!begun) return LateCalls::Answer{};
+      const std::uint64_t drawn = (n + 1) * 0x9e3779b97f4a7c15U * static_cast<std::uint64_t>(2 * s + 1) >> 20;
+      const int errors[]{EIO, ESTALE, EAGAIN, EINTR};
+      const bool fails = s % 3 != 0 && drawn % 97 == 0;
+      return LateCalls::Answer{std::chrono::microseconds(drawn / 97 % 5 == 0 ? drawn / 500 % 3000 : 0),
+                               fails ? errors[drawn / 1000 % 4] : 0};
+    });
+    const Run late = run(all[k], [&] { begun = true; });
+    if (late.error.empty()) {
+      EXPECT_EQ(late.batches, expected[k]);
+      continue;
+    }
+    ++failed;
+    ASSERT_LE(late.batches.size(), expected[k].size());
+    EXPECT_TRUE(std::equal(late.batches.begin(), late.batches.end(), expected[k].begin()));
+  }
+  EXPECT_LT(failed, schedules);
+}
+
+}  // namespace
+}  // namespace headrace
