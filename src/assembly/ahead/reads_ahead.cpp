@@ -49,6 +49,7 @@ class ReadsAhead::Core {
   void delivered(std::uint64_t sequence) { head_.store(sequence, std::memory_order_relaxed); }
   void forget_all();
   std::shared_ptr<const FetchedPieces> take(std::uint32_t unit);
+  void forget(std::uint32_t unit);
   void sweep();
   void served(const std::shared_ptr<Core>& self, std::uint64_t waited_ns, std::uint64_t worked_ns);
   std::uint32_t stop();
@@ -96,7 +97,7 @@ class ReadsAhead::Core {
   using Works = std::shared_ptr<Work>;
 
   [[nodiscard]] bool has_step();
-  [[nodiscard]] bool is_waiting(Queue& queue);
+  bool is_waiting(Queue& queue);
   [[nodiscard]] Queue* next_queue();
   [[nodiscard]] bool may_sweep() { return sweeps_ && swept_ < locator_.num_units() && has_room(kHalf); }
   [[nodiscard]] bool has_unit() { return next_queue() != nullptr || may_sweep(); }
@@ -110,6 +111,7 @@ class ReadsAhead::Core {
   void end_work(const Works& work, std::shared_ptr<const FetchedPieces> pieces);
   [[nodiscard]] bool has_room(double share) const;
   void give_back(Room& room);
+  std::shared_ptr<const FetchedPieces> remove(std::uint32_t unit);
   void drop(Work& work);
   void note_in_flight(int change);
 
@@ -191,10 +193,10 @@ std::shared_ptr<const FetchedPieces> ReadsAhead::Core::take(std::uint32_t unit) 
   Lock lock(mutex_);
   auto at = units_.find(unit);
   if (at == units_.end()) return nullptr;
-  ++(at->second.state == Unit::State::kRead      ? figures_.ready
-     : at->second.state == Unit::State::kReading ? figures_.late
-                                                 : figures_.missed);
+  if (at->second.state == Unit::State::kRead) ++figures_.ready;
+  if (at->second.state == Unit::State::kReading) ++figures_.late;
   if (at->second.state == Unit::State::kQueued && count_.wanted() > 0 && !stopped_) {
+    ++figures_.missed;
     begin(lock, unit);  // readers share its reads with this thread
     at = units_.find(unit);
     if (at == units_.end()) return nullptr;
@@ -215,6 +217,12 @@ std::shared_ptr<const FetchedPieces> ReadsAhead::Core::take(std::uint32_t unit) 
       }
     }
   }
+  return remove(unit);
+}
+
+/// Let the unit go, unless a later batch wants it again. \return What was held of it.
+std::shared_ptr<const FetchedPieces> ReadsAhead::Core::remove(std::uint32_t unit) {
+  const auto at = units_.find(unit);
   Unit taken = std::move(at->second);
   units_.erase(at);
   give_back(taken.room);
@@ -223,8 +231,19 @@ std::shared_ptr<const FetchedPieces> ReadsAhead::Core::take(std::uint32_t unit) 
     next.version = ++version_;
     needed_.push({*taken.again, next.version, unit});
   }
+  for (Queue* queue : {&needed_, &complete_}) is_waiting(*queue);  // also where no reader ever takes something out
   if (running_ < count_.wanted()) work_.notify_one();
   return std::move(taken.pieces);
+}
+
+void ReadsAhead::Core::forget(std::uint32_t unit) {
+  const std::lock_guard lock(mutex_);
+  if (!units_.contains(unit)) return;
+  if (const auto work = works_.find(unit); work != works_.end()) {
+    drop(*work->second);
+    works_.erase(work);
+  }
+  remove(unit);
 }
 
 void ReadsAhead::Core::sweep() {
@@ -287,6 +306,7 @@ bool ReadsAhead::Core::has_step() {
   return !open_.empty();
 }
 
+/// Look for the first unit of a queue that waits, and drop what is before it. \return False where there is none.
 bool ReadsAhead::Core::is_waiting(Queue& queue) {
   for (; !queue.empty(); queue.pop()) {
     const auto at = units_.find(queue.top().unit);
@@ -453,7 +473,9 @@ void ReadsAhead::Core::finish(Lock& lock, const Works& work) {
 void ReadsAhead::Core::end_work(const Works& work, std::shared_ptr<const FetchedPieces> pieces) {
   work->done = true;
   works_.erase(work->unit);
-  Unit& unit = units_.at(work->unit);
+  const auto at = units_.find(work->unit);
+  if (at == units_.end()) return give_back(work->room);  // stopped meanwhile
+  Unit& unit = at->second;
   unit.state = Unit::State::kRead;
   if (!pieces) room_.held_bytes -= std::exchange(work->room.held_bytes, 0);
   unit.room = std::exchange(work->room, {});
@@ -503,6 +525,13 @@ std::shared_ptr<const FetchedPieces> ReadsAhead::take(std::uint32_t unit) noexce
 
 void ReadsAhead::served(std::uint64_t waited_ns, std::uint64_t worked_ns) noexcept {
   core_->served(core_, waited_ns, worked_ns);
+}
+
+void ReadsAhead::forget(std::uint32_t unit) noexcept {
+  try {
+    core_->forget(unit);
+  } catch (const std::exception&) {  // no memory to note that it is wanted again
+  }
 }
 
 void ReadsAhead::sweep() {

@@ -56,6 +56,8 @@ class ReadsAhead final : public UnitListener {
   /// Return what is held of a unit that is decoded now; null: its files have to be asked, and may answer from memory.
   /// Blocks: while the unit is being read to be held.
   std::shared_ptr<const FetchedPieces> take(std::uint32_t unit) noexcept;
+  /// Let go of a unit that need not be decoded.
+  void forget(std::uint32_t unit) noexcept;
   /// Read all units from the first on where nothing else is wanted: they are decoded in that order, to be kept.
   void sweep();
   /// Take in what a decode thread did for a unit, by which it is decided how much is read ahead.

@@ -91,7 +91,7 @@ std::span<const RowFailure> BlockServer::serve(const BlockTask& task, const Want
   } guard{filler_};
   const std::uint64_t start_ns = decoded_cache_ ? now_ns() : 0;
   if (decoded_cache_ && serve_kept(task, wanted)) {
-    if (ahead_) ahead_->take(first_unit_ + static_cast<std::uint32_t>(task.block));
+    if (ahead_) ahead_->forget(first_unit_ + static_cast<std::uint32_t>(task.block));
     note_memory();
     tell_policy(task, start_ns, true);
     return failures_;

@@ -190,7 +190,7 @@ void CellServer::serve(const Claim& claim, SampleMap::GroupUnit at, std::size_t 
   list_requests(claim, task);
   Status done;
   if (copy_kept(claim, task, digests)) {
-    if (ahead_) ahead_->take(claim.unit);
+    if (ahead_) ahead_->forget(claim.unit);
   } else {
     const UnitReading reading(ahead_, claim.unit, counters_.clock);
     if (const std::vector<Piece>* const pieces = reading.pieces() ? reading.pieces()->of(0) : nullptr;

@@ -219,6 +219,7 @@ bool Engine::wants_preload() {
 /// from it.
 void Engine::persist_store() {
   if (!decoded_cache_->rows->complete()) return;
+  ahead_.forget_all();
   gather_ready_.store(can_gather(*decoded_cache_->rows), std::memory_order_release);
   if (stopped_ || persister_.joinable()) return;
   const auto finish = [decoded_cache = decoded_cache_, rows = decoded_cache_->rows] {
