@@ -98,6 +98,7 @@ VALUES = {
     "world_size": 3,
     "memory": "64MiB",
     "threads": 3,
+    "reads_in_flight": 8,
     "cache": "none",
     "share": "host",
     "framework": "torch",

@@ -341,7 +341,12 @@ void ReadsAhead::Core::read_on() {
       ++running_;
       if (may_work()) work_.notify_one();
       try {
-        has_step() ? read_step(lock, open_.front()) : begin_next(lock);
+        if (has_step()) {
+          const Works work = open_.front();
+          read_step(lock, work);
+        } else {
+          begin_next(lock);
+        }
       } catch (const std::exception&) {  // no memory: the decode thread reads for itself
         if (!lock.owns_lock()) lock.lock();
       }
@@ -422,10 +427,9 @@ void ReadsAhead::Core::plan(Lock& lock, const Works& work) {
   for (std::size_t i = 1; i < work->steps && running_ + i <= count_.wanted(); ++i) work_.notify_one();
 }
 
-/// Make the next read of a unit.
-void ReadsAhead::Core::read_step(Lock& lock, const Works& of) {
+/// Make the next read of a unit. \param work  The caller's own: it may be taken out of every list meanwhile.
+void ReadsAhead::Core::read_step(Lock& lock, const Works& work) {
   thread_local std::vector<std::byte> sink;  // of bytes that go to the page cache
-  const Works work = of;
   const std::size_t step = work->next++;
   ++work->in_flight;
   note_in_flight(1);
@@ -436,7 +440,7 @@ void ReadsAhead::Core::read_step(Lock& lock, const Works& of) {
   try {
     if (sink.empty()) sink.resize(ReadJob::kStepBytes);
     failed = !work->job.read(step, sink).ok();
-  } catch (const std::exception&) {
+  } catch (const std::exception&) {  // no memory: it has failed
   }
   const std::uint64_t waited_ns = waits.waited_ns(), took_ns = now_ns() - start;
   lock.lock();
@@ -459,7 +463,7 @@ void ReadsAhead::Core::finish(Lock& lock, const Works& work) {
   std::shared_ptr<const FetchedPieces> pieces;
   try {
     if (auto result = work->job.result(); result.ok()) pieces = std::move(*result);
-  } catch (const std::exception&) {
+  } catch (const std::exception&) {  // no memory: nothing is held
   }
   const std::uint64_t waited_ns = waits.waited_ns();
   lock.lock();
@@ -503,7 +507,7 @@ void ReadsAhead::wanted(std::uint32_t unit, std::uint64_t sequence) noexcept {
 void ReadsAhead::complete(std::uint32_t unit, std::uint64_t sequence) noexcept {
   try {
     core_->want(unit, sequence, true);
-  } catch (const std::exception&) {
+  } catch (const std::exception&) {  // no memory: as if it were wanted only
   }
 }
 
