@@ -559,7 +559,9 @@ std::uint32_t ReadsAhead::readers() const {
 UnitReading::UnitReading(ReadsAhead* ahead, std::uint32_t unit, StageClock& clock)
     : ahead_(ahead), start_ns_(now_ns()) {
   if (ahead_ == nullptr) return;
+  const bool may_wait = ahead_->readers() > 0;
   pieces_ = ahead_->take(unit);
+  if (!may_wait) return;
   taking_ns_ = now_ns() - start_ns_;
   clock.add(Stage::kRead, taking_ns_, 0, 0);
 }
