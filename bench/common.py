@@ -34,6 +34,7 @@ PATCH_RESULTS = BENCH / "results" / "patches.json"
 ZARR_RESULTS = BENCH / "results" / "zarr.json"
 TRAINER_RESULTS = BENCH / "results" / "trainers.json"
 DEVICE_RESULTS = BENCH / "results" / "device.json"
+LATE_RESULTS = BENCH / "results" / "late.json"
 PARQUET_RESULTS = BENCH / "results" / "parquet.json"
 TABLE = ROOT / "docs" / "benchmarks.md"
 PACKAGES = ("headrace", "numpy", "h5py", "hdf5plugin", "torch", "pyarrow", "polars", "duckdb", "pandas")

@@ -55,10 +55,17 @@ def command_of(contestant: Contestant, args: argparse.Namespace) -> list[str]:
     return [sys.executable, str(next(script for script in scripts if script.exists())), *files, *options]
 
 
+class SkippedError(Exception):
+    """This machine lacks what a contestant needs."""
+
+
 def run_once(command: list[str], timeout: float) -> dict[str, Any]:
     """With an empty index store, so that every run opens the files itself."""
     with tempfile.TemporaryDirectory() as cache:
-        return common.run_json(command, {"HEADRACE_CACHE": cache}, timeout)
+        result = common.run_json(command, {"HEADRACE_CACHE": cache}, timeout)
+    if "skipped" in result:
+        raise SkippedError(result["skipped"])
+    return result
 
 
 def measure(figure: Figure, args: argparse.Namespace) -> Runs:
@@ -142,6 +149,9 @@ def measure_section(
             if same not in known:
                 known[same] = measure(figure, args)
             entry = summary(figure, known[same]) | where_and_when(version, results, card, args)
+        except SkippedError as why:
+            print(f" skipped: {why}", file=sys.stderr)
+            continue
         except (RuntimeError, KeyError, SystemExit, subprocess.TimeoutExpired) as error:  # does not cost the others
             print(f" failed: {error}", file=sys.stderr)
             failed.append(figure.key)

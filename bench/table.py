@@ -20,6 +20,7 @@ from epoch_figures import EPOCH_FIGURES
 from event_figures import EVENT_FIGURES
 from figure import HEADLINE_REPETITIONS, Figure
 from figures import FIGURES
+from late_figures import LATE_FIGURES
 from memory_figures import MEMORY_FIGURES
 from mixing_figures import MIXING_FIGURES
 from parquet_figures import PARQUET_FIGURES
@@ -129,6 +130,13 @@ The small files have 1,320,000 events together; a fresh process opens them, with
 another process filled.
 """
 
+LATE = """
+Files cold, seen through a mirror that waits before every open and every read (`bench/late_mirror.c`), as the server of
+a network file system does; what the mirror itself costs is in the base, 0 ms. Default settings, two threads, a fresh
+loader's first 8 s, its 1 GiB (crops: 512 MiB) touched and freed by the process before it. TensorStore has a cache pool
+of as many bytes. Without FUSE these figures are skipped. [Late files](late-files.md) says what is done about them.
+"""
+
 TRAINERS = """
 Adjacency of the workload as dense 128 x 128 matrices, what transforms cost on one core, and what trainers add.
 *Decoding and expanding alone* takes the time of `bench/decode_alone.cpp` and of `bench/expand_pairs.cpp`, one after
@@ -159,6 +167,7 @@ SECTIONS = [
     Section("patches", common.PATCH_RESULTS, "Patches of volumes", PATCHES, PATCH_FIGURES),
     Section("zarr", common.ZARR_RESULTS, "Volumes in Zarr stores", ZARR, ZARR_FIGURES),
     Section("parquet", common.PARQUET_RESULTS, "Events in Parquet files", PARQUET, PARQUET_FIGURES),
+    Section("late", common.LATE_RESULTS, "Files that answer late", LATE, LATE_FIGURES),
     Section("trainers", common.TRAINER_RESULTS, "Transforms, trainers and evaluation", TRAINERS, TRAINER_FIGURES),
     Section("device", common.DEVICE_RESULTS, "Batches on a device", DEVICE, DEVICE_FIGURES),
 ]

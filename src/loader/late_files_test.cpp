@@ -11,12 +11,16 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <functional>
+#include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
+#include "base/memory/memory_budget.h"
 #include "base/testing/temporary_folder.h"
 #include "format/testing/hdf5_files.h"
 #include "format/testing/npy_files.h"
@@ -84,6 +88,8 @@ class LateFiles : public ::testing::Test {
       testing::Hdf5Writer writer(folder_.path("rows_" + n + ".h5"));
       writer.write("x", {.shape = {400, 1000}, .chunk = {20, 1000}, .gzip = 1});
       writer.write("y", {.shape = {400, 2}, .chunk = {50, 2}});
+      testing::Hdf5Writer plain(folder_.path("plain_" + n + ".h5"));
+      plain.write("x", {.shape = {400, 1000}});
       testing::write_npy<std::int32_t>(folder_.path("value_" + n + ".npy"), 200000, 200000 * f);
       std::vector<std::int64_t> offsets{0};
       while (offsets.back() < 200000)
@@ -109,6 +115,14 @@ class LateFiles : public ::testing::Test {
     preloaded.cache.mode = CacheChoice::kRam;
     LoaderOptions padded = plain;
     padded.layout = BatchLayout::kPadded;
+    const auto plain_rows = [this] { return headrace::open(folder_.path("plain_*.h5")); };
+    const auto selected = [=] {
+      std::vector<std::uint64_t> every;
+      for (std::uint64_t row = 0; row < 1200; row += 1 + row % 5) every.push_back(row);
+      return plain_rows().select(every);
+    };
+    LoaderOptions short_window = plain;
+    short_window.memory = 5 << 20;
     const auto patches_of = [this](PatchOptions options) {
       return [this, options] { return patches(open_volumes({folder_.path("volume.zarr")}), options); };
     };
@@ -131,6 +145,8 @@ class LateFiles : public ::testing::Test {
          },
          plain},
         {"groups", rows, by_file},
+        {"selected rows", selected, plain},
+        {"a short window", plain_rows, short_window},
     };
   }
 
@@ -208,6 +224,72 @@ TEST_F(LateFiles, ErrorsBelongToTheBatchThatNeedsTheBytes) {
     EXPECT_EQ(late.error, early.error);
     EXPECT_TRUE(std::equal(late.batches.begin(), late.batches.end(), whole.batches.begin()));
   }
+}
+
+/// Where rows can be read one by one and not all are asked for, no others are read ahead.
+TEST_F(LateFiles, ReadRowsThatAreAskedForAlone) {
+  const std::vector<Kind> all = kinds();
+  const auto kind = std::ranges::find(all, std::string("selected rows"), &Kind::name);
+  Dataset data = kind->open();
+  std::vector<std::uint64_t> few;
+  for (std::uint64_t row = 7; row < data.size(); row += 101) few.push_back(row);
+  const LateCalls calls(
+      [&](std::uint64_t, std::string_view) { return LateCalls::Answer{std::chrono::milliseconds(3)}; });
+  const Run late = run({"few", [&] { return kind->open().select(few); }, kind->options});
+  ASSERT_TRUE(late.report.reading);
+  const std::uint64_t needed = 2 * few.size() * 4000;  // two epochs
+  EXPECT_GE(late.report.reading->reads, 2U);
+  EXPECT_LE(late.report.reading->bytes, needed * 3 / 2);
+}
+
+/// A mount that hangs: next() need not be waited for, close() returns, and what is stuck gives all back when it can.
+TEST_F(LateFiles, HungReadsAreLeftBehind) {
+  using Clock = std::chrono::steady_clock;
+  const std::vector<Kind> all = kinds();
+  const std::uint64_t before = MemoryBudget::process()->snapshot().used_bytes;
+  static std::atomic<int> late_us{0};
+  static std::atomic<bool> hangs{false};
+  static auto& calls =
+      *new LateCalls([](std::uint64_t, std::string_view) {  // threads that were stuck use it to the end
+        return LateCalls::Answer{std::chrono::microseconds(late_us), 0, hangs};
+      });
+  std::vector<std::unique_ptr<Loader>> loaders;
+  std::vector<Loader::Epoch> epochs;
+  for (const std::size_t k : {0U, 1U, 3U, 4U, 6U})
+    loaders.push_back(std::make_unique<Loader>(all[k].open(), all[k].options));
+  late_us = 2000;  // so that there are readers
+  for (auto& loader : loaders) epochs.push_back(loader->epoch());
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  hangs = true;
+  for (std::size_t l = 0; l < loaders.size(); ++l) {
+    while (epochs[l].wait(std::chrono::milliseconds(200)))
+      if (!epochs[l].next()) break;  // else what was ready by then
+    int asked = 0;
+    if (l % 2 == 0) continue;
+    EXPECT_THROW((void)loaders[l]->epoch([&] { return ++asked < 3; }), Error);  // begins anew: the claims are stuck
+    EXPECT_EQ(asked, 3);
+  }
+  const Clock::time_point start = Clock::now();
+  {
+    std::vector<std::jthread> closing;
+    for (auto& loader : loaders) closing.emplace_back([&] { loader->close(); });
+  }
+  EXPECT_LT(Clock::now() - start, std::chrono::seconds(9));  // under load; it says 4.5
+  for (auto& loader : loaders) {
+    const std::vector<std::string> notices = loader->notices();
+    EXPECT_TRUE(
+        std::ranges::any_of(notices, [](const auto& n) { return n.find("does not return") != std::string::npos; }));
+    EXPECT_TRUE(loader->closed());
+    EXPECT_THROW((void)loader->epoch(), Error);
+  }
+  EXPECT_GT(MemoryBudget::process()->snapshot().used_bytes, before);
+  epochs.clear();
+  loaders.clear();
+  calls.let_go();
+  for (int i = 0; i < 1000 && MemoryBudget::process()->snapshot().used_bytes > before; ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  EXPECT_EQ(MemoryBudget::process()->snapshot().used_bytes, before);
+  FileCalls::replace_system(nullptr);
 }
 
 /// Random waits and errors: the same batches, or a typed error after some of them, and no hang.

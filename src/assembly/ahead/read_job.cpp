@@ -21,7 +21,7 @@ Result<bool> ReadJob::plan() {
   }
   if (stage_ == Stage::kBeside) {
     stage_ = Stage::kPieces;
-    HEADRACE_TRY(locator_.locate(unit_, pieces_));
+    HEADRACE_TRY(locator_.locate(unit_, wanted_ ? &*wanted_ : nullptr, pieces_));
     plan_pieces();
     return true;
   }

@@ -3,11 +3,14 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "assembly/ahead/unit_locator.h"
 #include "assembly/fetched_pieces.h"
+#include "assembly/pieces/wanted_rows.h"
 #include "base/memory/page_buffer.h"
 #include "base/result.h"
 
@@ -16,7 +19,9 @@ namespace headrace {
 /// One unit's. Its steps may be made by several threads at once; all else by one at a time.
 class ReadJob {
  public:
-  ReadJob(const UnitLocator& locator, std::uint32_t unit) : locator_(locator), unit_(unit) {}
+  /// \param wanted  Rows of the unit that are wanted; nullopt: all.
+  ReadJob(const UnitLocator& locator, std::uint32_t unit, std::optional<WantedRows> wanted)
+      : locator_(locator), unit_(unit), wanted_(std::move(wanted)) {}
 
   /// Find the next reads: first of what locating reads by itself, then of the pieces. \return False: there are none
   /// left. Errors: as UnitLocator::locate(). Blocks: may look at files.
@@ -52,6 +57,7 @@ class ReadJob {
 
   const UnitLocator& locator_;
   const std::uint32_t unit_;
+  std::optional<WantedRows> wanted_;
   enum class Stage : std::uint8_t { kBegun, kBeside, kPieces } stage_ = Stage::kBegun;
   std::vector<FileRange> beside_;  // read already
   std::vector<PieceTask> pieces_;

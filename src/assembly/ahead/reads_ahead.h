@@ -9,12 +9,14 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
 
 #include "assembly/ahead/unit_locator.h"
+#include "assembly/ahead/unit_readers.h"
 #include "assembly/fetched_pieces.h"
 #include "assembly/window/unit_listener.h"
 #include "base/stage_clock.h"
@@ -23,29 +25,10 @@
 
 namespace headrace {
 
-/// What reads ahead of decoding have done so far.
-struct ReadingFigures {
-  std::uint64_t reads = 0, bytes = 0;
-  std::uint64_t read_ns = 0;         ///< Summed over reads.
-  std::uint64_t busy_ns = 0;         ///< While any read was in flight.
-  std::uint32_t most_in_flight = 0;  ///< Reads at once.
-  /// Units that decode threads came for: read by then, being read, and not begun.
-  std::uint64_t ready = 0, late = 0, missed = 0;
-  ReadingFigures& operator+=(const ReadingFigures& more);
-};
-
 /// Threads: any.
 class ReadsAhead final : public UnitListener {
  public:
-  struct Options {
-    std::uint32_t threads = 1;          ///< That decode.
-    std::uint32_t reads_in_flight = 0;  ///< As the user said; 0: by what is measured.
-    std::uint64_t held_bytes = 0;       ///< Most bytes that are held.
-    std::uint64_t cached_bytes = 0;     ///< Most bytes that wait in the page cache.
-  };
-  /// \param is_kept  Says of a unit that its files will not be read.
-  ReadsAhead(UnitLocator locator, const Options& options, std::function<bool(std::uint32_t)> is_kept,
-             ThreadStarter starter);
+  ReadsAhead(UnitLocator locator, ReadAheadOptions options, ThreadStarter starter);
   ~ReadsAhead() override;
 
   void wanted(std::uint32_t unit, std::uint64_t sequence) noexcept override;
@@ -54,8 +37,9 @@ class ReadsAhead final : public UnitListener {
   void forget_all() noexcept override;
 
   /// Return what is held of a unit that is decoded now; null: its files have to be asked, and may answer from memory.
-  /// Blocks: while the unit is being read to be held.
-  std::shared_ptr<const FetchedPieces> take(std::uint32_t unit) noexcept;
+  /// \param wanted  What the thread wants of the unit; null: all of it. Blocks: while the unit is being read to be
+  /// held.
+  std::shared_ptr<const FetchedPieces> take(std::uint32_t unit, const Wanted* wanted) noexcept;
   /// Let go of a unit that need not be decoded.
   void forget(std::uint32_t unit) noexcept;
   /// Read all units from the first on where nothing else is wanted: they are decoded in that order, to be kept.
@@ -63,23 +47,23 @@ class ReadsAhead final : public UnitListener {
   /// Take in what a decode thread did for a unit, by which it is decided how much is read ahead.
   /// \param waited_ns  For files. \param worked_ns  All else.
   void served(std::uint64_t waited_ns, std::uint64_t worked_ns) noexcept;
-  /// Let go of everything, and end the readers. Blocks: until their calls have returned, `kLongest` at most; a reader
-  /// whose call does not return is left behind. \return How many were.
-  std::uint32_t stop();
+  /// Let go of everything, and end the readers. Blocks: until their calls have returned, or `until`; a reader whose
+  /// call does not return is left behind. \return How many were.
+  std::uint32_t stop(std::chrono::steady_clock::time_point until);
   [[nodiscard]] ReadingFigures figures() const;
   /// Return the reads that are made at once, by what was measured last.
   [[nodiscard]] std::uint32_t readers() const;
 
  private:
-  class Core;
-  const std::shared_ptr<Core> core_;  // the readers' too: one that is stuck in a call may outlive this
+  const std::shared_ptr<UnitReaders> readers_;  // their threads' too: one that is stuck in a call may outlive this
 };
 
 /// A decode thread at a unit that is decoded, from construction to destruction.
 class UnitReading {
  public:
-  /// Take what was read of the unit. Blocks: as ReadsAhead::take(). \param ahead  Null: nothing is read ahead.
-  UnitReading(ReadsAhead* ahead, std::uint32_t unit, StageClock& clock);
+  /// Take what was read of the unit. \param ahead  Null: nothing is read ahead. \param wanted  As ReadsAhead::take()
+  /// has it. Blocks: as that.
+  UnitReading(ReadsAhead* ahead, std::uint32_t unit, const Wanted* wanted, StageClock& clock);
   ~UnitReading();
   UnitReading(const UnitReading&) = delete;
   UnitReading& operator=(const UnitReading&) = delete;

@@ -4,9 +4,8 @@
 
 namespace headrace {
 
-UnitLocator::UnitLocator(SampleSource source, BlockLayout layout, std::shared_ptr<const BlockTable> blocks,
-                         bool whole_units)
-    : source_(std::move(source)), layout_(std::move(layout)), blocks_(std::move(blocks)), whole_units_(whole_units) {}
+UnitLocator::UnitLocator(SampleSource source, BlockLayout layout, std::shared_ptr<const BlockTable> blocks)
+    : source_(std::move(source)), layout_(std::move(layout)), blocks_(std::move(blocks)) {}
 
 UnitLocator::Place UnitLocator::place_of(std::uint32_t unit) const {
   const MappedSource* const mapped = source_.mapped();
@@ -39,21 +38,19 @@ Status UnitLocator::check_unchanged(std::uint32_t unit, std::size_t array) const
   return place_of(unit).file->arrays[array]->check_unchanged();
 }
 
-/// Resident arrays are in memory, or on their way there.
-bool UnitLocator::reads_whole(const Place& place, std::size_t array) const {
-  if (place.layout->roles[array] == ArrayRole::kResident) return false;
-  const ArrayInfo& info = place.file->arrays[array]->info();
-  return whole_units_ || (!info.chunk_shape.empty() && info.page_rows == 0);
+/// Return true if the array is in memory, or on its way there.
+bool UnitLocator::is_resident(const Place& place, std::size_t array) {
+  return place.layout->roles[array] == ArrayRole::kResident;
 }
 
 void UnitLocator::list_beside(std::uint32_t unit, std::vector<FileRange>& out) const {
   const Place place = place_of(unit);
   if (place.layout == nullptr) return;
   for (std::size_t a = 0; a < place.file->arrays.size(); ++a)
-    if (reads_whole(place, a)) place.file->arrays[a]->list_beside(place.rows, out);
+    if (!is_resident(place, a)) place.file->arrays[a]->list_beside(place.rows, out);
 }
 
-Status UnitLocator::locate(std::uint32_t unit, std::vector<PieceTask>& out) const {
+Status UnitLocator::locate(std::uint32_t unit, WantedRows* wanted, std::vector<PieceTask>& out) const {
   const Place place = place_of(unit);
   std::vector<Piece> pieces;
   const auto append = [&](std::size_t array) {
@@ -74,8 +71,14 @@ Status UnitLocator::locate(std::uint32_t unit, std::vector<PieceTask>& out) cons
     return {};
   }
   for (std::size_t a = 0; a < place.file->arrays.size(); ++a) {
-    if (!reads_whole(place, a)) continue;
-    HEADRACE_TRY(place.file->arrays[a]->locate(place.rows, pieces));
+    if (is_resident(place, a)) continue;
+    const ArrayReader& array = *place.file->arrays[a];
+    if (wanted == nullptr || array.has_chunk_files()) {
+      HEADRACE_TRY(array.locate(place.rows, pieces));
+    } else {
+      HEADRACE_TRY(wanted->locate(array, place.rows, pieces));
+      std::erase_if(pieces, [&](const Piece& piece) { return !wanted->has(array, piece, place.rows); });
+    }
     append(a);
   }
   return {};

@@ -15,14 +15,14 @@ namespace headrace {
 /// Immutable; keeps what it names alive. Threads: any. Blocks: locate() may look at files, and read indexes of chunks.
 class UnitLocator {
  public:
-  /// \param layout, blocks  Of the rows, where samples are rows. \param whole_units  An epoch asks for a unit once,
-  /// with all of its rows: else what is addressable row by row is left to its decode thread, which knows the rows.
-  UnitLocator(SampleSource source, BlockLayout layout, std::shared_ptr<const BlockTable> blocks, bool whole_units);
+  /// \param layout, blocks  Of the rows, where samples are rows.
+  UnitLocator(SampleSource source, BlockLayout layout, std::shared_ptr<const BlockTable> blocks);
 
   /// Append the bytes that locate() and decoders read by themselves, such as headers of pages and dictionaries.
   void list_beside(std::uint32_t unit, std::vector<FileRange>& out) const;
-  /// Append the pieces that the unit is decoded from. Errors: as ArrayReader::locate().
-  Status locate(std::uint32_t unit, std::vector<PieceTask>& out) const;
+  /// Append the pieces that the unit is decoded from. \param wanted  Rows of a unit of rows that are; null: all. Chunks
+  /// in files of their own are located whatever is wanted of them. Errors: as ArrayReader::locate().
+  Status locate(std::uint32_t unit, WantedRows* wanted, std::vector<PieceTask>& out) const;
   /// Ask an array of the unit whether it changed. Errors: as ArrayReader::check_unchanged().
   [[nodiscard]] Status check_unchanged(std::uint32_t unit, std::size_t array) const;
   [[nodiscard]] std::uint32_t num_units() const;
@@ -39,12 +39,11 @@ class UnitLocator {
     std::uint64_t cell = 0;
   };
   [[nodiscard]] Place place_of(std::uint32_t unit) const;
-  [[nodiscard]] bool reads_whole(const Place& place, std::size_t array) const;
+  [[nodiscard]] static bool is_resident(const Place& place, std::size_t array);
 
   const SampleSource source_;
   const BlockLayout layout_;
   const std::shared_ptr<const BlockTable> blocks_;
-  const bool whole_units_;
 };
 
 }  // namespace headrace

@@ -49,6 +49,7 @@ void DecodedCache::settle_charge() {
 }
 
 void DecodedCache::release_memory() {
+  if (has_stuck_threads_) return;
   const Last now = last();
   std::shared_ptr<RowStores> old_rows;  // these end without the lock
   std::shared_ptr<BlockCache> old_blocks;

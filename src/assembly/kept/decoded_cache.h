@@ -63,8 +63,11 @@ class DecodedCache {
   /// Charge `reservation` for memory of `rows` that processes share, if the process that paid for it is gone. Where the
   /// budget has no room for it, another process may.
   void settle_charge();
-  /// Give the memory back; the figures stay. No thread may be serving any more.
+  /// Give the memory back; the figures stay. No thread may be serving any more, but for those that leave_to_threads()
+  /// told of: then it goes with the last reference to this.
   void release_memory();
+  /// Note that threads which are stuck in a read may use this when that returns.
+  void leave_to_threads() { has_stuck_threads_ = true; }
   /// How things stand, or stood when the memory was released.
   struct Last {
     BlockCache::Usage usage;
@@ -84,7 +87,7 @@ class DecodedCache {
   Counters counters;  ///< Blocks served from `rows`, and filled there.
 
  private:
-  std::atomic<bool> disabled_{false};
+  std::atomic<bool> disabled_{false}, has_stuck_threads_{false};
   mutable std::mutex mutex_;
   std::set<std::pair<std::size_t, std::uint64_t>> stuck_;  // group and block
   Last last_;

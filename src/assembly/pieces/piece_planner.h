@@ -7,6 +7,7 @@
 
 #include "assembly/block_layout.h"
 #include "assembly/fetched_pieces.h"
+#include "assembly/pieces/wanted_rows.h"
 #include "assembly/source.h"
 #include "assembly/window/request_window.h"
 #include "assembly/window/wanted.h"
@@ -35,20 +36,11 @@ class PiecePlanner {
   [[nodiscard]] std::uint64_t needed_bytes() const { return needed_bytes_; }
 
  private:
-  Status locate_wanted(const ArrayReader& reader, RowRange rows);
-  void list_wanted_rows(const Wanted& wanted);
-  [[nodiscard]] bool is_wanted(std::uint64_t begin, std::uint64_t end) const;
-  [[nodiscard]] bool is_wanted(const ArrayReader& reader, const Piece& piece, RowRange block);
-
   const Source& source_;
   const BlockLayout& layout_;
   std::vector<PieceTask> tasks_, side_tasks_;
   std::vector<Piece> pieces_;
-  std::vector<PieceRun> runs_;
-  struct Rows {
-    std::uint64_t first, end;
-  };
-  std::vector<Rows> wanted_rows_;  // by ascending first row; may overlap
+  WantedRows wanted_rows_;
   std::uint64_t needed_bytes_ = 0;
 };
 

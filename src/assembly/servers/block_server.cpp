@@ -97,7 +97,8 @@ std::span<const RowFailure> BlockServer::serve(const BlockTask& task, const Want
     return failures_;
   }
 
-  const UnitReading reading(ahead_, first_unit_ + static_cast<std::uint32_t>(task.block), counters_.clock);
+  const Wanted* const some = filler_.active() ? nullptr : &wanted;  // else all rows, to be kept
+  const UnitReading reading(ahead_, first_unit_ + static_cast<std::uint32_t>(task.block), some, counters_.clock);
   planner_.plan(file, task.rows, wanted, filler_.active(), side_chunks_.enabled(), reading.pieces(), failures_);
   const auto tasks = planner_.tasks(), side_tasks = planner_.side_tasks();
   if (tasks.size() + side_tasks.size() > kManyPieces * source_.num_arrays()) by_row(wanted);

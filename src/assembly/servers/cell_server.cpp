@@ -192,7 +192,7 @@ void CellServer::serve(const Claim& claim, SampleMap::GroupUnit at, std::size_t 
   if (copy_kept(claim, task, digests)) {
     if (ahead_) ahead_->forget(claim.unit);
   } else {
-    const UnitReading reading(ahead_, claim.unit, counters_.clock);
+    const UnitReading reading(ahead_, claim.unit, nullptr, counters_.clock);
     if (const std::vector<Piece>* const pieces = reading.pieces() ? reading.pieces()->of(0) : nullptr;
         pieces && pieces->size() == 1)
       task.fetched = pieces->data();

@@ -327,18 +327,41 @@ bool RequestWindow::is_ahead() const {
   return static_cast<double>(gap - head_) * pace_.consumer_ns > (units / threads + 2) * pace_.unit_ns;
 }
 
-void RequestWindow::start_epoch(std::uint64_t epoch, std::uint64_t position, bool keep) {
+/// Wait for claims to be given up, one of which may be stuck in a read. \return False where go_on() said no.
+bool RequestWindow::wait_quiet(Lock& lock, const std::function<bool()>& go_on, const std::function<bool()>& is_quiet) {
+  constexpr std::chrono::milliseconds kTick{50};
+  while (!quiet_.wait_for(lock, kTick, is_quiet)) {
+    if (!go_on) continue;
+    const struct Unlocked {
+      Lock& lock;
+      ~Unlocked() { lock.lock(); }
+    } unlocked{lock};
+    lock.unlock();
+    if (!go_on()) return false;
+  }
+  return true;
+}
+
+bool RequestWindow::start_epoch(std::uint64_t epoch, std::uint64_t position, bool keep,
+                                const std::function<bool()>& go_on) {
   Lock lock(mutex_);
-  quiet_.wait(lock, [&] { return !dropping_; });
+  if (!wait_quiet(lock, go_on, [&] { return !dropping_; })) return false;
   const bool begins_there =
       keep && started_ && !fatal_ && head_run_.epoch == epoch && head_run_.position == position && head_run_.step == 0;
   if (!begins_there) {
     if (started_) {
       restarting_ = true;
       begin_drop(head_);
-      quiet_.wait(lock, [&] { return active_claims_ == 0 && !planning_; });
-      restarting_ = false;
-      finish_drop();
+      {
+        const struct Restarting {  // at its end slots are dropped, if that can be; else by the last claim
+          RequestWindow& window;
+          ~Restarting() {
+            window.restarting_ = false;
+            window.drop_if_quiet();
+          }
+        } restarting{*this};
+        if (!wait_quiet(lock, go_on, [&] { return active_claims_ == 0 && !planning_; })) return false;
+      }
       for (const std::uint64_t parity : {0, 1}) claimed_[parity].forget();
       fatal_.reset();
     }
@@ -351,6 +374,7 @@ void RequestWindow::start_epoch(std::uint64_t epoch, std::uint64_t position, boo
   consumer_epoch_ = epoch;
   delivered_ns_ = 0;  // what was done between epochs is not the pace of batches
   work_.notify_all();
+  return true;
 }
 
 bool RequestWindow::wait_head(std::chrono::nanoseconds limit) {

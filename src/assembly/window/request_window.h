@@ -29,6 +29,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -97,8 +98,10 @@ class RequestWindow {
   };
   /// Make `epoch` the one that next() delivers, from the first batch after `position` samples. Keeps what is already in
   /// the window if it begins there, and `keep`. Blocks: until claims of dropped slots have been given up
-  /// (milliseconds).
-  void start_epoch(std::uint64_t epoch, std::uint64_t position = 0, bool keep = true);
+  /// (milliseconds). \param go_on  Asked about twenty times a second by then; may be empty. \return False if it said
+  /// no.
+  bool start_epoch(std::uint64_t epoch, std::uint64_t position = 0, bool keep = true,
+                   const std::function<bool()>& go_on = {});
   /// Wait until next() will not block. \return False after `limit`.
   bool wait_head(std::chrono::nanoseconds limit);
   /// Return the next batch, nullopt at the end of the epoch. Blocks. Errors: of the batch's data; kClosed after stop();
@@ -123,6 +126,10 @@ class RequestWindow {
   void order_grew();
   /// Note that a slot's memory came back: the window may grow again.
   void memory_released();
+
+  /// Return the rows of a unit of rows that batches have asked for and no thread has claimed, of the epoch that needs
+  /// it first, in no order; none: it is not asked for. Threads: any that was not called under the window's lock.
+  [[nodiscard]] std::vector<RowRange> asked_rows(std::uint32_t unit) const;
 
   /// Return the seconds spent making plans, for the report (nanoseconds, total).
   [[nodiscard]] std::uint64_t plan_ns() const { return plan_ns_.load(std::memory_order_relaxed); }
@@ -210,6 +217,7 @@ class RequestWindow {
   void take(std::uint32_t state, Claim& out);
   bool valid(const Need& need) const;
   bool wait_head(Lock& lock, std::chrono::nanoseconds limit);
+  bool wait_quiet(Lock& lock, const std::function<bool()>& go_on, const std::function<bool()>& is_quiet);
   bool head_ready() const { return is_ready(head_); }
   bool is_ready(std::uint64_t sequence) const;
   bool is_ahead() const;

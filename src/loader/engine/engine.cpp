@@ -20,13 +20,6 @@ namespace headrace {
 
 namespace {
 
-constexpr std::chrono::milliseconds kTick{50};  // between two questions whether to go on
-
-std::atomic<std::uint32_t>& all_threads() {
-  static std::atomic<std::uint32_t> threads{0};
-  return threads;
-}
-
 /// Sum every row of the data set once: what an epoch must add up to.
 RowSums sums_of(const BlockTable& blocks) {
   if (!blocks.is_chosen()) return RowSums::of_all(blocks.num_rows());
@@ -78,11 +71,6 @@ RequestWindow::Options window_options(const SampleSource& source, const EnginePl
           .listener = &listener};
 }
 
-/// Return true if the window asks for all rows of a unit at once, as a rule, so that all of it may be read.
-bool asks_for_whole_units(const EnginePlan& plan) {
-  return plan.slots >= plan.wanted_slots && !plan.blocks->is_chosen();
-}
-
 /// Return how much is read ahead into the page cache: it should be there still when it is asked for.
 std::uint64_t most_cached_bytes() {
   constexpr std::uint64_t kMost = 256 << 20, kShare = 8;
@@ -111,13 +99,14 @@ Engine::Engine(SampleSource source, EnginePlan plan, ThreadStarter starter)
       owner_pid_(::getpid()),
       fields_(headrace::batch_fields(source_, plan_)),
       memory_(make_batch_memory(source_, plan_, fields_)),
-      ahead_(
-          UnitLocator(source_, plan_.layout, plan_.blocks, asks_for_whole_units(plan_)),
-          {.threads = plan_.threads,
-           .reads_in_flight = plan_.reads_in_flight,
-           .held_bytes = plan_.held_ahead_bytes,
-           .cached_bytes = most_cached_bytes()},
-          [this](std::uint32_t unit) { return decoded_cache_->has(unit); }, start_thread_),
+      ahead_(UnitLocator(source_, plan_.layout, plan_.blocks),
+             {.threads = plan_.threads,
+              .reads_in_flight = plan_.reads_in_flight,
+              .held_bytes = plan_.held_ahead_bytes,
+              .cached_bytes = most_cached_bytes(),
+              .is_kept = [this](std::uint32_t unit) { return decoded_cache_->has(unit); },
+              .asked_rows = asked_rows()},
+             start_thread_),
       window_(plan_.steps, plan_.blocks,
               window_options(source_, plan_, {gather_ready_, keeps_blocks_, uncached_.any()}, ahead_), *memory_),
       side_chunks_(plan_.side_chunks_bytes) {
@@ -127,10 +116,21 @@ Engine::Engine(SampleSource source, EnginePlan plan, ThreadStarter starter)
         std::make_unique<DecodeThread>(board_.add_thread(), source_, plan_.layout, resident_, side_chunks_));
 }
 
+/// Where the window is as long as the order's span, it asks for all rows of a unit at once: which need not be known.
+std::function<std::optional<WantedRows>(std::uint32_t)> Engine::asked_rows() const {
+  if (plan_.boxes || (plan_.slots >= plan_.wanted_slots && !plan_.blocks->is_chosen())) return {};
+  return [this](std::uint32_t unit) {
+    std::optional<WantedRows> wanted;
+    for (const RowRange& rows : window_.asked_rows(unit)) (wanted ? *wanted : wanted.emplace()).add(rows);
+    if (wanted) wanted->seal();
+    return wanted;
+  };
+}
+
 std::shared_ptr<Engine> Engine::make(SampleSource source, EnginePlan plan, ThreadStarter starter) {
   // In a forked child the threads, and all that waits for them, are the parent's: leave everything untouched.
   return {new Engine(std::move(source), std::move(plan), std::move(starter)), [](Engine* engine) {
-            if (!engine->forked()) delete engine;
+            if (!engine->forked()) engine->let_go();
           }};
 }
 
@@ -236,13 +236,7 @@ void Engine::persist_store() {
     finish();
 }
 
-Engine::~Engine() {
-  stop();
-}
-
-std::uint32_t Engine::threads_of_process() {
-  return all_threads();
-}
+Engine::~Engine() = default;  // after let_go()
 
 bool Engine::forked() const {
   return ::getpid() != owner_pid_;
@@ -272,7 +266,8 @@ Status Engine::start_epoch(std::uint64_t epoch, std::uint64_t position, const st
   const std::uint64_t listed = plan_.listed ? plan_.listed->version() : 0;
   gathered_ahead_bytes_ += needed_bytes_of(claims_.start(epoch, position));
   asked_blocks_.start(epoch);
-  window_.start_epoch(epoch, position, plan_.online == nullptr && listed == listed_version_);
+  if (!window_.start_epoch(epoch, position, plan_.online == nullptr && listed == listed_version_, go_on))
+    return Error(ErrorCode::kCancelled, "stopped before the threads had given up what they were at");
   listed_version_ = listed;
   if (plan_.online) plan_.online->begin(epoch, position);
   const std::lock_guard lock(sums_mutex_);
@@ -284,109 +279,6 @@ Status Engine::start_epoch(std::uint64_t epoch, std::uint64_t position, const st
 void Engine::feed(std::span<const std::uint64_t> rows) {
   plan_.online->append(rows);
   window_.order_grew();
-}
-
-Status Engine::start_threads(const std::function<bool()>& go_on) {
-  HEADRACE_TRY(check_usable());
-  if (started_) return {};
-  const struct DropUnlessStarted {
-    Engine& engine;
-    ~DropUnlessStarted() {
-      if (!engine.started_) engine.resident_.clear();
-    }
-  } drop_unless_started{*this};
-  threads_.reserve(decoders_.size());  // what is thrown after the first has started would leave it alone
-  for (auto& w : decoders_) HEADRACE_TRY(w->prepare());
-  HEADRACE_TRY(load_resident_arrays(go_on));
-  std::optional<Error> refused;
-  while (!refused && threads_.size() < decoders_.size()) {
-    const std::size_t t = threads_.size();
-    try {
-      auto thread =
-          start_thread_(fmt::format("hr-decode-{}", t), [this, t](const std::stop_token&) { work(*decoders_[t]); });
-      if (thread.ok())
-        threads_.push_back(std::move(*thread));
-      else
-        refused = thread.error();
-    } catch (const std::exception& e) {
-      refused = error_of(e);
-    }
-  }
-  for (std::size_t t = threads_.size(); t < decoders_.size(); ++t) decoders_[t]->release();
-  if (threads_.empty()) return std::move(refused->with_stage("start"));
-  num_threads_ = static_cast<std::uint32_t>(threads_.size());
-  all_threads() += num_threads_;
-  started_ = true;
-  if (refused)
-    decoded_cache_->notice(
-        fmt::format("Only {} of {} decode threads were started: {}. Loading goes on with those, slower. {}",
-                    threads_.size(), decoders_.size(), refused->message(), refused->hint()));
-  return {};
-}
-
-/// Side arrays that are kept decoded. A part that fails is remembered: the error belongs to the batch that needs it.
-Status Engine::load_resident_arrays(const std::function<bool()>& go_on) {
-  if (!source_.rows()) return {};
-  const Source& source = *source_.rows();
-  HEADRACE_TRY(resident_.allocate(source, plan_.layout));
-  resident_bytes_ = resident_.charged_bytes();
-  std::vector<ResidentArrays::ArrayPart> parts;
-  for (std::uint32_t f = 0; f < source.files.size(); ++f)
-    for (std::uint32_t a = 0; a < source.num_arrays(); ++a)
-      for (const ResidentArrays::ArrayPart& part : ResidentArrays::parts_of(source, plan_.layout, f, a))
-        parts.push_back(part);
-  std::atomic<std::size_t> next{0};
-  std::atomic<bool> given_up{false}, no_memory{false};
-  bool cancelled = false;
-  const auto load_one = [&](DecodeThread& decoder, const ResidentArrays::ArrayPart& part,
-                            const std::function<bool()>& asked) noexcept {
-    try {
-      try {
-        decoder.server->load(part, resident_, asked);
-      } catch (const std::exception& e) {
-        resident_.fail(part, part.rows, error_of(e));
-      }
-    } catch (...) {  // not even the error could be kept
-      no_memory = given_up = true;
-    }
-  };
-  const auto run = [&](DecodeThread& decoder, const std::function<bool()>& asked) {
-    for (std::size_t i; !given_up && (i = next.fetch_add(1)) < parts.size();) load_one(decoder, parts[i], asked);
-  };
-  {
-    std::vector<std::jthread> helpers;
-    helpers.reserve(decoders_.size());
-    const struct GiveUp {  // where something is thrown here: the helpers need not go on
-      std::atomic<bool>& flag;
-      ~GiveUp() { flag = true; }
-    } guard{given_up};
-    for (std::size_t t = 1; t < std::min(decoders_.size(), parts.size()); ++t) {
-      auto helper = start_thread_(fmt::format("hr-load-{}", t),
-                                  [&, t](const std::stop_token&) { run(*decoders_[t], [&] { return !given_up; }); });
-      if (!helper.ok()) break;  // fewer will do
-      helpers.push_back(std::move(*helper));
-    }
-    auto asked = std::chrono::steady_clock::now();
-    std::exception_ptr thrown;  // by go_on(): it may not pass through what is noexcept
-    run(*decoders_[0], [&] {
-      const auto now = std::chrono::steady_clock::now();
-      if (given_up || !go_on || now - asked < kTick) return !given_up;
-      asked = now;
-      try {
-        cancelled = !go_on();
-      } catch (...) {
-        thrown = std::current_exception();
-      }
-      if (cancelled || thrown) given_up = true;
-      return !given_up;
-    });
-    if (thrown) std::rethrow_exception(thrown);
-    for (std::jthread& helper : helpers) helper.join();
-  }
-  if (cancelled) return Error(ErrorCode::kCancelled, "stopped before all side fields were read");
-  if (no_memory) return out_of_memory();
-  resident_.seal();
-  return {};
 }
 
 bool Engine::wait(std::chrono::nanoseconds limit) {
@@ -440,31 +332,6 @@ void Engine::carry(const Engine& before) {
   const EpochSums sums = before.sums();
   const std::lock_guard lock(sums_mutex_);
   sums_ = sums;
-}
-
-void Engine::stop() {
-  if (stopped_.exchange(true) || forked()) return;
-  memory_->set_release_callback({});
-  window_.stop();
-  ahead_.stop();
-  for (std::jthread& t : threads_) t.join();
-  all_threads() -= static_cast<std::uint32_t>(threads_.size());
-  threads_.clear();
-  if (decoded_cache_) decoded_cache_->set_complete_callback({});
-  if (persister_.joinable()) persister_.join();
-  window_.drop_slots();
-  memory_->close();
-  for (auto& w : decoders_) w->release();
-  side_chunks_.clear();
-  resident_.clear();
-  {
-    const std::lock_guard lock(room_mutex_);  // a consumer may be taking memory back
-    slots_memory_.release();
-    index_memory_.release();
-    reservations_.clear();
-  }
-  const std::lock_guard lock(cache_mutex_);
-  gather_.reset();
 }
 
 Engine::PeakMemory Engine::peak_memory() const {

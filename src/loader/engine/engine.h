@@ -4,6 +4,7 @@
 #include <headrace/batch.h>
 
 #include <atomic>
+#include <condition_variable>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -100,9 +101,10 @@ class Engine {
   /// Take over what is known of the epoch of an engine that has ended: its sums, and what of it was decoded. Before
   /// this one's first epoch.
   void carry(const Engine& before);
-  /// Stop; idempotent. Blocks: until the threads have given up what they are at (milliseconds), and a cache directory
-  /// that has just become whole is on the disk.
-  void stop();
+  /// Stop; idempotent. Blocks: until the threads have given up what they are at (milliseconds), kLongestStop at most,
+  /// and a cache directory that has just become whole is on the disk. Threads whose reads do not return are left
+  /// behind, with all that they use, which a notice says: the last of them gives it back.
+  void stop() { stop_within(kLongestStop); }
 
   /// Return what give() could give.
   [[nodiscard]] std::uint64_t could_give() const;
@@ -149,7 +151,16 @@ class Engine {
 
  private:
   struct DecodeThread;
+  struct Loading;
+  static constexpr std::chrono::milliseconds kLongestStop{4500};
   Engine(SampleSource source, EnginePlan plan, ThreadStarter starter);
+  // engine_threads.cpp
+  Result<std::jthread> start_own_thread(std::string name, std::function<void()> body);
+  void note_thread_end();
+  void stop_within(std::chrono::milliseconds limit);
+  void clean_up();
+  void let_go();
+  void load_parts(DecodeThread& decoder, Loading& loading) noexcept;
   Status check_epoch();
   Status load_resident_arrays(const std::function<bool()>& go_on);
   void work(DecodeThread& decoder) noexcept;
@@ -162,6 +173,7 @@ class Engine {
   void gather_batch(DecodeThread& decoder);
   void finish(DecodeThread& decoder);
   [[nodiscard]] std::uint64_t needed_bytes_of(double samples) const;
+  [[nodiscard]] std::function<std::optional<WantedRows>(std::uint32_t)> asked_rows() const;
   void serve_by_block(DecodeThread& decoder, std::span<const SampleRef> samples, std::vector<RowFailure>& failures);
   [[nodiscard]] bool can_gather(const RowStores& rows) const;
   void persist_store();
@@ -209,8 +221,12 @@ class Engine {
   ResidentArrays resident_;
   SideChunks side_chunks_;
   std::vector<std::unique_ptr<DecodeThread>> decoders_;
-  std::vector<std::jthread> threads_;
+  std::vector<std::jthread> threads_;  // that decode
   std::atomic<std::uint32_t> num_threads_{0};
+  std::mutex own_threads_mutex_;  // of what follows: all threads that use this engine
+  std::condition_variable thread_ended_;
+  std::uint32_t alive_ = 0;
+  bool left_behind_ = false, cleaned_up_ = false, let_go_ = false;
   std::jthread persister_;  // makes a cache directory last
   std::atomic<bool> preloads_{false}, has_memory_{false}, started_{false}, stopped_{false};
   mutable std::mutex sums_mutex_;

@@ -84,6 +84,8 @@ std::string advised_cache(const Advice& advice, const RunConfig& run);
 /// Return "is reached …" or what would reach it. Empty without a target.
 std::string target_text(const Advice& advice);
 std::string limit_text(const Advice& advice);
+/// Return what a storage means for loading: by what was measured, where files answer late.
+std::string storage_text(const Advice& advice, const Storage& storage);
 /// Return why the window is as long as it is, and what that costs.
 std::string window_text(const Advice& advice);
 /// Return what rewriting the files would gain; empty where headrace rewrite has nothing for such files.

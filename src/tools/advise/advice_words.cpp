@@ -190,6 +190,21 @@ std::string limit_text(const Advice& a) {
   return text;
 }
 
+std::string storage_text(const Advice& a, const Storage& storage) {
+  const ReadProbe& reads = a.probe.reads;
+  if (!reads.late()) return std::string(storage.meaning());
+  const Forecast& f = a.advised.forecast;
+  const std::string text = fmt::format(
+      "It answers late: a read takes {:.1f} ms, however small. So Headrace reads ahead of decoding; {} reads at once "
+      "brought {}/s here, ",
+      1e3 * reads.seconds_a_read, reads.in_flight, format_bytes(static_cast<std::uint64_t>(reads.cold_bytes_per_s)));
+  if (f.cold >= 0.9 * f.warm) return text + "more than decoding takes: a local copy would gain little";
+  return text + fmt::format(
+                    "which feeds {} samples/s of the {} that can be decoded: a local copy, or fewer stored bytes "
+                    "(headrace rewrite), would gain the rest",
+                    rate(f.cold), rate(f.warm));
+}
+
 std::string window_text(const Advice& a) {
   using Kind = CacheAdvice::Kind;
   const AdvisedSettings& s = a.advised;

@@ -123,7 +123,7 @@ std::string screen(const Advice& a, const RunConfig& run) {
   line("MACHINE",
        fmt::format("{} processor{} ({}); {} of memory free ({} of {}){}", a.cpus.usable, plural(a.cpus.usable),
                    a.cpus.rules().rule, format_bytes(rules.free_bytes), rules.rule, rules.where, shared_text(a.local)));
-  for (const Storage& s : a.storages) line("STORAGE", fmt::format("{}. {}", s.name, s.meaning()));
+  for (const Storage& s : a.storages) line("STORAGE", fmt::format("{}. {}", s.name, storage_text(a, s)));
   line("LIMIT", limit_text(a));
   if (a.probe.busy())
     line("BUSY",
@@ -235,6 +235,9 @@ Json advice_json(const Advice& a, const RunConfig& run, const std::string& yaml)
                  {"cold_read_bytes_per_second", a.probe.reads.cold_bytes_per_s},
                  {"warm_read_bytes_per_second", a.probe.reads.warm_bytes_per_s},
                  {"cold_looks_warm", a.probe.reads.looks_warm()},
+                 {"seconds_a_read", a.probe.reads.seconds_a_read},
+                 {"reads_in_flight", a.probe.reads.in_flight},
+                 {"files_answer_late", a.probe.reads.late()},
                  {"gather_samples_per_second", a.probe.gather_rows_per_s},
                  {"touch_bytes_per_second", a.probe.touch_bytes_per_s},
                  {"busy", a.probe.busy()},

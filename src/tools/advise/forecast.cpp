@@ -57,6 +57,12 @@ Forecast forecast_of(RowTime t, const Probe& probe, const DataFacts& facts, doub
   out.decode_limit = limit(t.decode);
   out.move_limit = limit(t.move);
   out.warm_read_limit = limit(t.read);
+  if (probe.reads.late()) {  // other threads read ahead of decoding: nothing is added to its time
+    out.cold_read_limit = limit(read_bytes / std::max(probe.reads.cold_bytes_per_s, 1.0));
+    out.cold = std::min(out.warm, out.cold_read_limit);
+    out.cold_bottleneck = out.cold < out.warm ? Bottleneck::kReading : out.warm_bottleneck;
+    return out;
+  }
   // A thread waits for its own reads: what they take longer comes on top.
   if (probe.reads.cold_bytes_per_s > 0) t.read = std::max(t.read, read_bytes / probe.reads.cold_bytes_per_s);
   out.cold_read_limit = limit(t.read);

@@ -16,6 +16,7 @@ constexpr std::uint64_t kTrialWindowBytes = 320 << 20;  // that is soon full
 constexpr std::uint64_t kTrialShuffleBytes = 16 << 20;  // decoded, mixed at a time, where the window is too short
 constexpr std::uint64_t kTrialSlackBytes = 1 << 20;
 constexpr std::uint64_t kMostUnits = 256, kMostUnitBytes = 96 << 20;
+constexpr double kLateFactor = 4;  // more time, where files answer late
 constexpr double kFirstSeconds = 0.15, kOneThreadSeconds = 0.25, kAllThreadsSeconds = 0.4, kKeptSeconds = 0.25;
 
 /// A loader to be tried, and its plan.
@@ -173,7 +174,8 @@ Result<Probe> probe_loader(const Dataset& dataset, const LoaderOptions& options,
   Probe probe;
   HEADRACE_ASSIGN(const std::vector<SampledBlock> sample,
                   sample_units(source_of(dataset), plan.layout, kMostUnits, kMostUnitBytes));
-  HEADRACE_ASSIGN(probe.reads, probe_reads(split_sample(sample), threads, effort));
+  HEADRACE_ASSIGN(probe.reads, probe_reads(split_sample(sample), threads, plan.reads_in_flight, effort));
+  if (probe.reads.late()) effort *= kLateFactor;  // until enough reads are in flight
   HEADRACE_ASSIGN(LoaderTrial trial, short_trial(dataset, options, plan));
   trial.options.threads = threads;
   const bool is_whole_window = trial.plan.slots >= plan.slots;

@@ -236,7 +236,7 @@ Result<Probe> probe_serving(const Source& source, const EnginePlan& plan, std::u
   const BlockLayout& layout = plan.layout;
   HEADRACE_ASSIGN(const std::vector<SampledBlock> sample, sample_blocks(source, layout, kMostBlocks, kMostStoredBytes));
   const SplitSample split = split_sample(sample);
-  HEADRACE_ASSIGN(probe.reads, probe_reads(split, threads, effort));
+  HEADRACE_ASSIGN(probe.reads, probe_reads(split, threads, plan.reads_in_flight, effort));
   const std::span<const SampledBlock> blocks =
       std::span(split.warm).first(std::max<std::uint64_t>(probe.reads.blocks, 1));
   std::uint64_t stored = 0, rows = 0;
