@@ -4,6 +4,7 @@
 //   cc -O2 late_mirror.c -o late_mirror $(pkg-config --cflags --libs fuse3)
 //   LATE_READ_MS=5 LATE_OPEN_MS=5 ./late_mirror ROOT MOUNT
 //
+// LATE_DIRECT=1: nothing that was read is kept in the page cache.
 // `getfattr -n user.late MOUNT` says what was read since the last look.
 #define FUSE_USE_VERSION 312
 #define _GNU_SOURCE
@@ -22,6 +23,7 @@ enum { kPathBytes = 8192 };
 
 static char root[4096];
 static long read_us, open_us;
+static int is_direct;
 static atomic_long reads, bytes, in_flight, most;
 
 static void wait_us(long us) {
@@ -47,7 +49,8 @@ static int do_open(const char* path, struct fuse_file_info* info) {
   const int fd = open(there, O_RDONLY);
   if (fd < 0) return -errno;
   info->fh = (uint64_t)fd;
-  info->keep_cache = 1;
+  info->keep_cache = !is_direct;
+  info->direct_io = is_direct;
   return 0;
 }
 
@@ -121,6 +124,7 @@ int main(int argc, char** argv) {
   if (argc != 3 || !realpath(argv[1], root)) return fprintf(stderr, "late_mirror ROOT MOUNT\n"), 2;
   read_us = us_of("LATE_READ_MS");
   open_us = us_of("LATE_OPEN_MS");
+  is_direct = getenv("LATE_DIRECT") != 0;
   char* arguments[] = {argv[0], argv[2], "-o", "max_idle_threads=128,max_threads=128,fsname=late_mirror", 0};
   return fuse_main(4, arguments, &operations, 0);
 }

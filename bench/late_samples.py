@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """Measure loaders of files that answer late. Prints one JSON object.
 
-Usage: late_samples.py jets|rows|events|tokens|crops --ms 5 [--by headrace|tensorstore] [--seconds 8]
+Usage: late_samples.py jets|rows|events|tokens|crops --ms 5 [--by headrace|tensorstore] [--seconds 8] [--direct]
 
-rows_per_s   samples a second of a fresh loader with default settings in its first --seconds, the files cold. The files
-             are seen through a mirror (late_mirror.c) that waits --ms before every open and every read: with 0 it costs
-             what FUSE costs, which is the base of every ratio. tensorstore: the same crops, five batches in flight, as
-             many bytes of cache pool, 32 file operations at once
+rows_per_s   samples a second of a fresh loader with default settings in its first epoch, or the first --seconds of it,
+             the files cold. They are seen through a mirror (late_mirror.c) that waits --ms before every open and every
+             read: with 0 it costs what FUSE costs, which is the base of every ratio. tensorstore: the same crops, five
+             batches in flight, as many bytes of cache pool, 32 file operations at once. --direct: the mirror keeps
+             nothing in the page cache
 above_bytes  peak of the process above what it held before the loader was made and the loader's budget
 reading      what report() says of reads ahead of decoding; `mirror`: what the mirror counted
 skipped      why nothing was measured: root, /dev/fuse, fusermount3 and libfuse3-dev are needed
@@ -99,7 +100,7 @@ def write_volume(path: Path, random: np.random.Generator) -> None:
 
 
 @contextlib.contextmanager
-def mirror(root: Path, ms: float) -> Iterator[Path]:
+def mirror(root: Path, ms: float, direct: bool) -> Iterator[Path]:
     """The folder seen through a mirror that answers `ms` late, while the block runs; nothing of it is in memory."""
     program = Path(tempfile.gettempdir()) / f"headrace_late_mirror_{os.getuid()}"
     source = common.BENCH / "late_mirror.c"
@@ -109,7 +110,9 @@ def mirror(root: Path, ms: float) -> Iterator[Path]:
         )
         common.quietly(["cc", "-O2", str(source), "-o", str(program), *flags.stdout.split()])
     with tempfile.TemporaryDirectory() as mount:
-        late = os.environ | {"LATE_READ_MS": str(ms), "LATE_OPEN_MS": str(ms)}
+        late = (
+            os.environ | {"LATE_READ_MS": str(ms), "LATE_OPEN_MS": str(ms)} | ({"LATE_DIRECT": "1"} if direct else {})
+        )
         subprocess.run([program, root, mount], check=True, env=late)
         try:
             os.sync()
@@ -148,11 +151,10 @@ def headrace_rate(kind: str, root: Path, seconds: float) -> dict[str, Any]:
     budget = BUDGET.get(kind, 1024 * MIB)
     loader, held = loader_of(kind, root, budget)
     started, samples = time.perf_counter(), 0
-    while time.perf_counter() - started < seconds:
-        for _ in loader:
-            samples += loader.batch_size
-            if time.perf_counter() - started > seconds:
-                break
+    for _ in loader:
+        samples += loader.batch_size
+        if time.perf_counter() - started > seconds:
+            break
     taken = time.perf_counter() - started
     above = resident("VmHWM") - held - budget
     return {"rows_per_s": samples / taken, "above_bytes": above, "reading": loader.report().to_dict().get("reading")}
@@ -190,11 +192,12 @@ def main() -> None:
     parser.add_argument("--ms", type=float, required=True)
     parser.add_argument("--by", choices=["headrace", "tensorstore"], default="headrace")
     parser.add_argument("--seconds", type=float, default=8.0)
+    parser.add_argument("--direct", action="store_true")
     args = parser.parse_args()
     if why := missing():
         print(json.dumps({"skipped": why}))
         return
-    with mirror(make_data(), args.ms) as root:
+    with mirror(make_data(), args.ms, args.direct) as root:
         if args.by == "headrace":
             result = headrace_rate(args.kind, root, args.seconds)
         else:

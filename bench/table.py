@@ -132,9 +132,10 @@ another process filled.
 
 LATE = """
 Files cold, seen through a mirror that waits before every open and every read (`bench/late_mirror.c`), as the server of
-a network file system does; what the mirror itself costs is in the base, 0 ms. Default settings, two threads, a fresh
-loader's first 8 s, its 1 GiB (crops: 512 MiB) touched and freed by the process before it. TensorStore has a cache pool
-of as many bytes. Without FUSE these figures are skipped. [Late files](late-files.md) says what is done about them.
+a network file system does; what the mirror itself costs is in the base, 0 ms. Default settings, two threads, the first
+8 s of a fresh loader's first epoch, its 1 GiB (crops: 512 MiB) touched and freed by the process before it. TensorStore
+has a cache pool of as many bytes. Without FUSE these figures are skipped. [Late files](late-files.md) says what is done
+about them.
 """
 
 TRAINERS = """

@@ -38,7 +38,8 @@ Verb add_advise(CLI::App& program) {
   app->add_option("--write", options->write, "Write the settings as a run file (.yaml), with the reasons");
   app->add_flag("--json", options->json, "Print JSON");
   app->footer(
-      "Measures for 2 s at most.\n\nExamples:\n  headrace advise 'train_*.h5' --batch-size 512\n"
+      "Measures for 2 s at most, for more where files answer late.\n\nExamples:\n  headrace advise 'train_*.h5' "
+      "--batch-size 512\n"
       "  headrace advise 'train_*.h5' --target 20000/s --memory 8GiB --write run.yaml");
   return {app, &options->json, [options] { return run_advise(*options); }};
 }

@@ -388,7 +388,7 @@ def advise(
     write: str | os.PathLike[str] | None = None,
     **loader: Any,
 ) -> ToolResult:
-    """Say which settings suit this machine and these files, and why; measures for 2 s at most.
+    """Say which settings suit this machine and these files, and why; measures for 2 s, or more where files answer late.
 
     ``print(result)`` shows one screen, ``result.to_dict()`` gives the data, ``result.run_file`` the settings as the
     text of a run file with the reasons as comments. The GIL is released.

@@ -7,6 +7,7 @@
 #include <headrace/tokens.h>
 #include <headrace/volumes.h>
 #include <headrace/windows.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <atomic>
@@ -24,6 +25,8 @@
 #include "base/testing/temporary_folder.h"
 #include "format/testing/hdf5_files.h"
 #include "format/testing/npy_files.h"
+#include "storage/fingerprint.h"
+#include "storage/page_cache.h"
 #include "storage/testing/late_calls.h"
 
 namespace headrace {
@@ -189,6 +192,46 @@ TEST_F(LateFiles, AreReadAheadForEveryKind) {
     EXPECT_GE(late.report.reading->most_in_flight, 2U);
     EXPECT_NE(late.report.text().find("READING"), std::string::npos);
   }
+}
+
+/// File systems without a page cache: what is read ahead is held.
+TEST_F(LateFiles, AreHeldWherePagesAreNotKept) {
+  struct stat status {};
+  ASSERT_EQ(::stat(folder_.path("rows_0.h5").c_str(), &status), 0);
+  const std::uint64_t device = fingerprint_of(status).device;
+  for (const Kind& kind : kinds()) {
+    SCOPED_TRACE(kind.name);
+    const Run expected = run(kind);
+    note_whether_pages_are_kept(device, false);
+    std::atomic<int> late_us{0};
+    const LateCalls calls(
+        [&](std::uint64_t, std::string_view) { return LateCalls::Answer{std::chrono::microseconds(late_us)}; });
+    const Run late = run(kind, [&] { late_us = 1000; });
+    note_whether_pages_are_kept(device, true);
+    EXPECT_EQ(late.batches, expected.batches);
+    EXPECT_EQ(late.error, "");
+    const std::uint64_t held = late.report.memory.read_buffer_bytes, before = expected.report.memory.read_buffer_bytes;
+    EXPECT_TRUE(held > before || before >= 64 << 20) << held;  // chunk files are held in any case
+  }
+}
+
+/// An index of chunks is a tree: the nodes below a node are on their way before the first of them is read.
+TEST_F(LateFiles, NodesOfAnIndexAreExpected) {
+  {
+    testing::Hdf5Writer writer(folder_.path("many.h5"));
+    writer.write("x", {.shape = {1000, 4}, .chunk = {1, 4}});
+  }
+  const auto expected_of = [&](int late_us) {
+    const LateCalls calls(
+        [&](std::uint64_t, std::string_view) { return LateCalls::Answer{std::chrono::microseconds(late_us)}; });
+    const Dataset data = headrace::open(folder_.path("many.h5"));
+    Loader loader(data, {.batch = Samples{16}});
+    std::uint64_t rows = 0;
+    for (const Batch& batch : loader) rows += batch.rows();
+    EXPECT_EQ(rows, 1000U);
+    return calls.num_expected();
+  };
+  EXPECT_GE(expected_of(2000), 10U);
 }
 
 TEST_F(LateFiles, AsManyReadsAsTheUserSays) {

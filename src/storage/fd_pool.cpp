@@ -72,9 +72,16 @@ void FdPool::publish(PooledFd& file, int fd, std::uint64_t pins) {
   file.state_.fetch_add(PooledFd::kOpen + pins, std::memory_order_release);
 }
 
-bool FdPool::evict_one() {
+void FdPool::Evicted::close_all() {
+  while (count_ > 0) {
+    --count_;
+    closing_[count_].calls->close(closing_[count_].fd);
+  }
+}
+
+bool FdPool::evict_one(Evicted& evicted) {
   // Two turns clear every mark, so a third look finds whatever is not pinned.
-  for (std::size_t looks = 0; looks < 3 * open_.size(); ++looks) {
+  for (std::size_t looks = 0; looks < 3 * open_.size() && !evicted.full(); ++looks) {
     if (hand_ >= open_.size()) hand_ = 0;
     PooledFd& file = *open_[hand_];
     if (file.used_.exchange(false, std::memory_order_relaxed)) {
@@ -90,32 +97,34 @@ bool FdPool::evict_one() {
     file.fd_ = -1;
     open_[hand_] = open_.back();
     open_.pop_back();
-    file.close_descriptor(fd);
+    evicted.add(file, fd);
     return true;
   }
   return false;
 }
 
-void FdPool::make_room() {
-  while (open_.size() + num_opening_ >= limit_ && evict_one()) {
+void FdPool::make_room(Evicted& evicted) {
+  while (open_.size() + num_opening_ >= limit_ && evict_one(evicted)) {
   }
 }
 
 Result<int> FdPool::pin_slow(PooledFd& file) {
   const std::lock_guard opening(file.opening_);
+  Evicted evicted;
   std::unique_lock guard(mutex_);
   if (file.state_.load(std::memory_order_relaxed) & PooledFd::kOpen) {  // another thread opened it meanwhile
     file.state_.fetch_add(1, std::memory_order_acquire);
     return file.fd_;
   }
-  make_room();
+  make_room(evicted);
   ++num_opening_;
   for (;;) {
     guard.unlock();
+    evicted.close_all();
     bool out_of_descriptors = false;
     auto fd = file.open_descriptor(out_of_descriptors);
     guard.lock();
-    if (!fd.ok() && out_of_descriptors && evict_one()) continue;
+    if (!fd.ok() && out_of_descriptors && evict_one(evicted)) continue;
     --num_opening_;
     if (fd.ok()) publish(file, *fd, 1);
     return fd;
@@ -123,25 +132,28 @@ Result<int> FdPool::pin_slow(PooledFd& file) {
 }
 
 void FdPool::adopt(PooledFd& file, int fd) {
+  Evicted evicted;
   const std::lock_guard guard(mutex_);
-  make_room();
+  make_room(evicted);
   publish(file, fd, 0);
 }
 
 void FdPool::leave(PooledFd& file) {
+  Evicted evicted;
   const std::lock_guard guard(mutex_);
   const auto it = std::find(open_.begin(), open_.end(), &file);
   if (it == open_.end()) return;
   *it = open_.back();
   open_.pop_back();
   file.state_.fetch_and(PooledFd::kOpen - 1, std::memory_order_acquire);
-  file.close_descriptor(file.fd_);
+  evicted.add(file, file.fd_);
   file.fd_ = -1;
 }
 
 bool FdPool::close_one() {
+  Evicted evicted;
   const std::lock_guard guard(mutex_);
-  return evict_one();
+  return evict_one(evicted);
 }
 
 std::size_t FdPool::num_open() const {

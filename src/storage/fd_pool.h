@@ -1,10 +1,11 @@
 // FdPool: how many descriptors local files keep open at once. 660 files work where 64 may be open.
 //
 // A read pins its file's descriptor with one atomic add and unpins it with another. Opening takes the file's own lock,
-// so that slow opens of different files run side by side; the pool's lock is held for its list alone. When the pool is
-// full the clock hand closes a descriptor that is not pinned and was not used lately.
+// so that slow opens of different files run side by side; the pool's lock is held for its list alone, not for a call to
+// the system. When the pool is full the clock hand takes out a descriptor that is not pinned and was not used lately.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -12,6 +13,7 @@
 
 #include "base/result.h"
 #include "base/threads/fork_safe_mutex.h"
+#include "storage/file_calls.h"
 
 namespace headrace {
 
@@ -22,16 +24,17 @@ class PooledFd {
 
  protected:
   friend class FdPool;
+  /// \param calls  Close its descriptors, also after the file's end.
+  explicit PooledFd(const FileCalls& calls) : calls_(calls) {}
   /// Open the descriptor. Called under opening(). kReadFailed with errno EMFILE/ENFILE goes through
   /// `out_of_descriptors`.
   virtual Result<int> open_descriptor(bool& out_of_descriptors) = 0;
-  /// Close a descriptor. Called under the pool's lock.
-  virtual void close_descriptor(int fd) = 0;
   /// Return the lock under which the descriptor of this file is opened, or replaced while it is pinned.
   [[nodiscard]] ForkSafeMutex& opening() { return opening_; }
 
  private:
   static constexpr std::uint64_t kOpen = std::uint64_t{1} << 32;  // the low half counts pins
+  const FileCalls& calls_;
   std::atomic<std::uint64_t> state_{0};
   std::atomic<bool> used_{false};
   ForkSafeMutex opening_;  // taken before the pool's lock
@@ -81,9 +84,26 @@ class FdPool {
 
  private:
   Result<int> pin_slow(PooledFd& file);
+  /// Descriptors that were taken out of the pool: closed with the end of this, which is after that of the lock. Needs
+  /// no memory.
+  class Evicted {
+   public:
+    ~Evicted() { close_all(); }
+    [[nodiscard]] bool full() const { return count_ == closing_.size(); }
+    void add(const PooledFd& file, int fd) { closing_[count_++] = {&file.calls_, fd}; }
+    void close_all();
+
+   private:
+    struct Closing {
+      const FileCalls* calls = nullptr;
+      int fd = -1;
+    };
+    std::array<Closing, 4> closing_;
+    std::size_t count_ = 0;
+  };
   void publish(PooledFd& file, int fd, std::uint64_t pins);
-  bool evict_one();
-  void make_room();
+  bool evict_one(Evicted& evicted);
+  void make_room(Evicted& evicted);
 
   const std::size_t limit_;
   mutable ForkSafeMutex mutex_;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
@@ -85,6 +86,34 @@ TEST_F(FdPoolTest, FilesThatAreBeingOpenedCountAmongItsDescriptors) {
   calls_.expected = 4;
   EXPECT_EQ(good_reads({files[0], files[1], files[2], files[3]}), 4);
   EXPECT_LE(pool_.num_open(), 8u);
+}
+
+/// Calls whose close() needs the pool's lock: it would wait for ever if the pool held that meanwhile.
+class AskingCalls final : public FileCalls {
+ public:
+  explicit AskingCalls(const FdPool& pool) : pool_(pool) {}
+  int close(int fd) const override {
+    closes += pool_.num_open() <= pool_.limit() + 1;
+    return FileCalls::close(fd);
+  }
+  mutable std::atomic<int> closes{0};
+
+ private:
+  const FdPool& pool_;
+};
+
+TEST_F(FdPoolTest, ClosesOutsideOfItsLock) {
+  FdPool pool(2);
+  const AskingCalls calls(pool);
+  {
+    std::vector<std::shared_ptr<LocalFile>> files;
+    for (const char* name : {"a", "b", "c", "d", "e"})
+      files.push_back(LocalFile::open(folder_.write(name, MemoryFile::pattern(100)->bytes()), calls, pool).value());
+    EXPECT_EQ(calls.closes, 3);
+    EXPECT_EQ(good_reads(files), 5);
+    EXPECT_TRUE(pool.close_one());
+  }
+  EXPECT_EQ(pool.num_open(), 0u);
 }
 
 }  // namespace

@@ -22,6 +22,9 @@ int FileCalls::replace(int from, int onto) const {
 ssize_t FileCalls::pread(int fd, void* out, std::size_t size, off_t offset) const {
   return ::pread(fd, out, size, offset);
 }
+void FileCalls::will_need(int fd, off_t offset, off_t size) const {
+  (void)::posix_fadvise(fd, offset, size, POSIX_FADV_WILLNEED);
+}
 int FileCalls::fstat(int fd, struct stat* out) const {
   return ::fstat(fd, out);
 }

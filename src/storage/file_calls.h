@@ -20,6 +20,8 @@ class FileCalls {
   /// Make descriptor `onto` refer to what `from` refers to (dup3 with O_CLOEXEC): reads in flight on `onto` go on.
   virtual int replace(int from, int onto) const;
   virtual ssize_t pread(int fd, void* out, std::size_t size, off_t offset) const;
+  /// Let the system fetch bytes into its page cache (posix_fadvise).
+  virtual void will_need(int fd, off_t offset, off_t size) const;
   virtual int fstat(int fd, struct stat* out) const;
   virtual int stat(const char* path, struct stat* out) const;
   /// Wait before a retry.

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "storage/page_cache.h"
 #include "storage/range_check.h"
 #include "storage/read_waits.h"
 #include "storage/touched_files.h"
@@ -155,10 +156,6 @@ Result<int> LocalFile::open_descriptor(bool& out_of_descriptors) {
   return open_same(out_of_descriptors);
 }
 
-void LocalFile::close_descriptor(int fd) {
-  calls_.close(fd);
-}
-
 Status LocalFile::reopen_stale(int fd) {
   // Other threads may be reading from `fd`: it is not closed but made to refer to the file that was opened anew.
   const std::lock_guard guard(opening());
@@ -209,6 +206,19 @@ Status LocalFile::read_at(std::uint64_t offset, std::span<std::byte> out) const 
   FdPool::unpin(self);
   if (!status.ok()) status.error().with_bytes({offset, out.size()});
   return status;
+}
+
+RandomAccessFile::ReadAhead LocalFile::read_ahead() const {
+  return keeps_pages(fingerprint_.device) ? ReadAhead::kPageCache : ReadAhead::kHold;
+}
+
+void LocalFile::expect_read(ByteRange range) const {
+  if (!files_answer_late() || range.offset >= size()) return;
+  auto& self = const_cast<LocalFile&>(*this);  // as in read_at()
+  const Result<int> fd = pool_.pin(self);
+  if (!fd.ok()) return;  // reading tells why
+  calls_.will_need(*fd, static_cast<off_t>(range.offset), static_cast<off_t>(range.size));
+  FdPool::unpin(self);
 }
 
 Status LocalFile::check_unchanged() const {

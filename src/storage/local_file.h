@@ -36,16 +36,17 @@ class LocalFile final : public RandomAccessFile, private PooledFd {
   /// (FileChange::kTouched) is read on, and note_touched() is told once.
   Status check_unchanged() const override;
 
-  [[nodiscard]] ReadAhead read_ahead() const override { return ReadAhead::kPageCache; }
+  /// Tell the system, where files answer late: from a local disk, reading is over sooner than it pays.
+  void expect_read(ByteRange range) const override;
+  [[nodiscard]] ReadAhead read_ahead() const override;
 
   /// Return the file as it was when it was opened: the key of what is remembered of it.
   [[nodiscard]] FileFingerprint fingerprint() const override { return fingerprint_; }
 
  private:
   LocalFile(std::string name, std::string absolute_path, const FileCalls& calls, FdPool& pool)
-      : name_(std::move(name)), path_(std::move(absolute_path)), calls_(calls), pool_(pool) {}
+      : PooledFd(calls), name_(std::move(name)), path_(std::move(absolute_path)), calls_(calls), pool_(pool) {}
   Result<int> open_descriptor(bool& out_of_descriptors) override;
-  void close_descriptor(int fd) override;
   /// Open the path and check that it still is the same file.
   Result<int> open_same(bool& out_of_descriptors) const;
   Status reopen_stale(int fd);

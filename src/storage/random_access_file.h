@@ -33,6 +33,9 @@ class RandomAccessFile {
   [[nodiscard]] virtual FileFingerprint fingerprint() const { return {}; }
   /// Return kFileChanged if the file on disk is not the one that was opened (size, modification time, inode).
   virtual Status check_unchanged() const = 0;
+  /// Say that a range will be read soon, so that the system may fetch it meanwhile. A hint: it has no errors, and does
+  /// not wait.
+  virtual void expect_read(ByteRange /*range*/) const {}
   /// What reading bytes before they are asked for is good for.
   enum class ReadAhead : std::uint8_t {
     kNothing,    ///< They are in memory.

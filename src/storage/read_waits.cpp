@@ -2,6 +2,8 @@
 
 #include <sys/resource.h>
 
+#include <atomic>
+
 #include "base/clock.h"
 
 namespace headrace {
@@ -11,6 +13,10 @@ namespace {
 constexpr std::uint64_t kCallNs = 20'000, kBytesPerNs = 2;
 // Asking the system how often a thread was blocked takes 0.4 us: as long as a small read from memory.
 constexpr std::uint64_t kSmallBytes = 16 << 10, kNotAsked = ~std::uint64_t{0};
+
+// A running mean of all threads: one that is lost when two of them meet does not matter.
+constexpr double kNewest = 1.0 / 16, kLateNs = 300'000;
+std::atomic<double> mean_wait_ns{0};
 
 struct OfThread {
   std::uint64_t waited_ns = 0;
@@ -41,7 +47,15 @@ TimedFileCall::~TimedFileCall() {
   const std::uint64_t took_ns = now_ns() - start_ns_, usual_ns = kCallNs + bytes_ / kBytesPerNs;
   OfThread& sums = of_thread();
   sums.last_was_long = took_ns > usual_ns;
-  if (sums.last_was_long && blocked_ != kNotAsked && times_blocked() != blocked_) sums.waited_ns += took_ns - usual_ns;
+  if (blocked_ == kNotAsked) return;
+  const std::uint64_t waited_ns = sums.last_was_long && times_blocked() != blocked_ ? took_ns - usual_ns : 0;
+  sums.waited_ns += waited_ns;
+  const double mean = mean_wait_ns.load(std::memory_order_relaxed);
+  mean_wait_ns.store(mean + kNewest * (static_cast<double>(waited_ns) - mean), std::memory_order_relaxed);
+}
+
+bool files_answer_late() {
+  return mean_wait_ns.load(std::memory_order_relaxed) > kLateNs;
 }
 
 WaitsHere::WaitsHere() : before_ns_(of_thread().waited_ns) {}

@@ -29,4 +29,7 @@ class WaitsHere {
   const std::uint64_t before_ns_;
 };
 
+/// Return true if this process's calls on files waited so long lately that reading ahead of decoding pays.
+bool files_answer_late();
+
 }  // namespace headrace

@@ -44,6 +44,11 @@ void ReadJob::plan_pieces() {
     if (stored.range.size == 0) continue;
     using Kind = RandomAccessFile::ReadAhead;
     const Kind kind = stored.file->read_ahead();
+    // Rows that are asked for by now may be joined by others: of an array all is held, or nothing.
+    if (kind == Kind::kHold && stored.owner == nullptr && wanted_) {
+      asks_[p.array] = true;
+      continue;
+    }
     if (kind == Kind::kHold || (kind == Kind::kPageCache && stored.owner != nullptr)) {
       held.push_back(stored);
       continue;

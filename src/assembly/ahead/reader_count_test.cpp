@@ -28,6 +28,7 @@ std::uint32_t readers_after(ReaderCount& count, const Storage& storage, std::uin
     const int units = static_cast<int>(0.2 * (none ? 2000 / (latency + storage.work_ms) : std::min(read, decoded))) + 1;
     for (int u = 0; u < units; ++u) {
       if (!none) count.fetched(static_cast<std::uint64_t>(latency * kMs));
+      if (!none) count.read(static_cast<std::uint64_t>(latency * kMs));
       count.served(static_cast<std::uint64_t>(waits * kMs), static_cast<std::uint64_t>(storage.work_ms * kMs));
     }
     count.update(now_ns);
@@ -64,6 +65,32 @@ TEST(ReaderCount, GivesUpWhatBringsNothing) {
   std::uint64_t sum = 0;
   for (int i = 0; i < 20; ++i) sum += readers_after(count, {.wait_ms = 5, .work_ms = 0.2, .most_at_once = 8}, now, 5);
   EXPECT_LE(sum / 20, 48U);
+}
+
+/// Units that differ as much as those of a first moment: where each read takes as long as before, no raise is given up.
+TEST(ReaderCount, IsNotMisledByUnitsThatDiffer) {
+  std::uint64_t now = kMs;
+  ReaderCount count(2, ReaderCount::kMost, false);
+  count.expect_waits();
+  EXPECT_EQ(count.wanted(), 32U);
+  for (int p = 0; p < 8; ++p, now += 101 * kMs) {
+    const int units = p % 2 == 0 ? 30 : 20, reads = p % 2 == 0 ? 1 : 4;
+    for (int u = 0; u < units; ++u) {
+      for (int r = 0; r < reads; ++r) count.read(20 * kMs);
+      count.fetched(static_cast<std::uint64_t>(reads) * 20 * kMs);
+      count.served(10 * kMs, kMs);
+    }
+    count.update(now);
+  }
+  EXPECT_GE(count.wanted(), 64U);
+}
+
+/// What was expected turns out to be wrong.
+TEST(ReaderCount, ExpectsWaitsUntilItSeesNone) {
+  std::uint64_t now = kMs;
+  ReaderCount count(2, ReaderCount::kMost, false);
+  count.expect_waits();
+  EXPECT_EQ(readers_after(count, {.wait_ms = 0, .work_ms = 1}, now, 3), 0U);
 }
 
 TEST(ReaderCount, IsWhatTheUserSays) {

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "storage/storage_kind.h"
 
 namespace headrace {
 
@@ -13,6 +14,13 @@ ReadsAhead::ReadsAhead(UnitLocator locator, ReadAheadOptions options, ThreadStar
 
 ReadsAhead::~ReadsAhead() {
   stop({});
+}
+
+void ReadsAhead::start(const std::string& path) noexcept {
+  try {
+    UnitReaders::start(readers_, files_answer_late() || storage_of(path).shared());
+  } catch (const std::exception&) {  // no memory: decode threads read for themselves
+  }
 }
 
 void ReadsAhead::wanted(std::uint32_t unit, std::uint64_t sequence) noexcept {

@@ -31,6 +31,9 @@ class ReadsAhead final : public UnitListener {
   ReadsAhead(UnitLocator locator, ReadAheadOptions options, ThreadStarter starter);
   ~ReadsAhead() override;
 
+  /// Have readers from now on where that is to be expected: files answered late until now, `path` is on a file system
+  /// that is shared over a network, or the user says how many. Else they start once decode threads wait.
+  void start(const std::string& path) noexcept;
   void wanted(std::uint32_t unit, std::uint64_t sequence) noexcept override;
   void complete(std::uint32_t unit, std::uint64_t sequence) noexcept override;
   void delivered(std::uint64_t sequence) noexcept override;

@@ -123,6 +123,14 @@ void UnitReaders::served(const std::shared_ptr<UnitReaders>& self, std::uint64_t
   r.work_.notify_all();
 }
 
+void UnitReaders::start(const std::shared_ptr<UnitReaders>& self, bool expects_waits) {
+  UnitReaders& r = *self;
+  const std::lock_guard lock(r.mutex_);
+  if (r.stopped_) return;
+  if (expects_waits) r.count_.expect_waits();
+  r.start_threads(self);
+}
+
 /// Have as many threads as are wanted; with the lock. Where the system starts fewer, fewer will do.
 void UnitReaders::start_threads(const std::shared_ptr<UnitReaders>& self) {
   threads_.reserve(count_.wanted());  // a thread that could not be put there would be joined, with the lock
@@ -288,6 +296,7 @@ void UnitReaders::read_step(Lock& lock, const Works& work) {
   ++figures_.reads;
   figures_.bytes += work->job.step_bytes(step);
   figures_.read_ns += took_ns;
+  count_.read(took_ns);
   work->waited_ns += waited_ns;
   if (failed) work->failed = true, work->next = work->steps;
   --work->in_flight;

@@ -58,7 +58,8 @@ class UnitReaders {
   std::shared_ptr<const FetchedPieces> take(std::uint32_t unit, const Wanted* wanted);
   void forget(std::uint32_t unit);
   void sweep();
-  /// As ReadsAhead::served(). \param self  This: threads that are started hold it.
+  /// As ReadsAhead::start(), and served(). \param self  This: threads that are started hold it.
+  static void start(const std::shared_ptr<UnitReaders>& self, bool expects_waits);
   static void served(const std::shared_ptr<UnitReaders>& self, std::uint64_t waited_ns,
                      std::uint64_t worked_ns) noexcept;
   std::uint32_t stop(std::chrono::steady_clock::time_point until);

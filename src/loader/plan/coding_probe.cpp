@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <atomic>
 
+#include "assembly/ahead/reads_ahead.h"
 #include "base/clock.h"
+#include "base/threads/parallel.h"
 #include "dataset/dataset_contents.h"
 
 namespace headrace {
@@ -59,7 +61,7 @@ bool try_coding(Workbench& w, CodingTrial& trial, bool timed) {
 }
 
 /// Decode a block, and lay rows from its middle on the bench. \return Nanoseconds; 0 if it cannot be read.
-std::uint64_t decode_block(Workbench& w, BlockServer& server, const BlockTable::FileRows& place) {
+std::uint64_t decode_block(Workbench& w, BlockServer& server, std::uint32_t block, const BlockTable::FileRows& place) {
   w.block_rows = place.rows.count;
   w.rows = rows_of_look(w.form, w.block_rows);
   const std::uint64_t first = (w.block_rows - w.rows) / 2;
@@ -70,7 +72,8 @@ std::uint64_t decode_block(Workbench& w, BlockServer& server, const BlockTable::
   const RowRun run{fields.data(), 0, static_cast<std::uint32_t>(w.rows)};
   const std::atomic<bool> cancelled{false};
   const std::uint64_t start = now_ns();
-  const bool good = server.serve({0, place.file, place.rows, true, 0}, {requests, {}, {&run, 1}}, cancelled).empty();
+  const bool good =
+      server.serve({block, place.file, place.rows, true, 0}, {requests, {}, {&run, 1}}, cancelled).empty();
   return good ? std::max<std::uint64_t>(now_ns() - start, 1) : 0;
 }
 
@@ -83,7 +86,7 @@ std::optional<CodingProbe> probe_codings(Dataset::Impl& dataset, MemoryBudget& b
   if (blocks.num_blocks() == 0 || most == 0 || !can_encode(w.form, most)) return {};
   const ServerNeed need = BlockServer::need(*dataset.source.rows(), dataset.layout);
   const auto memory = budget.try_reserve(
-      MemoryTag::kScratch, need.scratch_bytes + need.read_buffer_bytes + need.dense_bytes + need.coded_bytes);
+      MemoryTag::kScratch, need.scratch_bytes + 2 * need.read_buffer_bytes + need.dense_bytes + need.coded_bytes);
   if (!memory.ok()) return {};
   const std::uint64_t rows = rows_of_look(w.form, most);
   Result<PageBuffer> block = PageBuffer::allocate(w.form.bytes(rows)),
@@ -94,15 +97,27 @@ std::optional<CodingProbe> probe_codings(Dataset::Impl& dataset, MemoryBudget& b
   const std::shared_ptr<const Source> stored = as_stored(dataset.source.shared_rows());
   BlockServer server(*stored, dataset.layout, dataset.no_residents, dataset.no_side_chunks, counters);
   if (!block.ok() || !spare.ok() || !piece.ok() || !server.prepare().ok()) return {};
+  // Files that answer late are waited for together.
+  ReadsAhead ahead(UnitLocator(SampleSource(stored), dataset.layout, dataset.blocks),
+                   {.held_bytes = need.read_buffer_bytes,
+                    .cached_bytes = kLookBytes << 8,
+                    .is_kept = [](std::uint32_t) { return false; }},
+                   start_thread);
+  server.set_reads_ahead(&ahead);
   w.block = std::move(*block), w.spare = std::move(*spare), w.piece = std::move(*piece);
   CodingProbe probe;
   for (const BlockCoding coding : kBlockCodings) probe.trials.push_back({coding, 0, 1e18, 1e18});
   probe.miss_ns = 1e18;
+  const auto block_of = [&](int look) {
+    return static_cast<std::uint32_t>(blocks.num_blocks() * static_cast<std::uint64_t>(2 * look + 1) / (2 * kLooks));
+  };
+  for (int look = 0; look < kLooks; ++look) ahead.wanted(block_of(look), 0), ahead.complete(block_of(look), 0);
+  ahead.start(dataset.source.first_path());
   for (int look = 0; look < kLooks; ++look) {
     const bool timed = look == kLooks / 2;  // the others are for what the encodings make of them
-    const BlockTable::FileRows place = blocks.place(blocks.num_blocks() * (2 * look + 1) / (2 * kLooks));
+    const BlockTable::FileRows place = blocks.place(block_of(look));
     for (int i = 0; i < (timed ? kTimes : 1); ++i) {
-      const std::uint64_t ns = decode_block(w, server, place);
+      const std::uint64_t ns = decode_block(w, server, block_of(look), place);
       if (ns == 0) return {};
       if (timed) probe.rows = w.block_rows, probe.miss_ns = std::min(probe.miss_ns, as_ns(ns));
     }

@@ -9,6 +9,7 @@
 #include "loader/plan/budget_errors.h"
 #include "loader/plan/keep_need.h"
 #include "loader/plan/window_need.h"
+#include "storage/page_cache.h"
 
 namespace headrace {
 namespace {
@@ -94,14 +95,18 @@ class MemoryPlanner {
            (!plan_.boxes || options_.cache.mode == CacheChoice::kDirectory || options_.share == Share::kHost);
   }
 
-  /// Files of chunks are opened by those that read ahead, so their bytes are held; what other files have waits in the
-  /// page cache. A small share: it is on its way for as long as a read takes.
+  /// Files of chunks are opened by those that read ahead, so their bytes are held, and so are those of file systems
+  /// without a page cache; what other files have waits there. A small share: it is on its way for as long as a read
+  /// takes.
   void plan_reads_ahead() {
     plan_.reads_in_flight = options_.reads_in_flight;
-    const auto has_chunk_files = [](const Source* source) {
-      return std::ranges::any_of(source->files[0].arrays, [](const auto& array) { return array->has_chunk_files(); });
+    const auto is_held = [](const Source* source) {
+      const SourceFile& file = source->files[0];
+      return std::ranges::any_of(file.arrays, [](const auto& array) { return array->has_chunk_files(); }) ||
+             !learn_whether_pages_are_kept(file.path);
     };
-    if (!std::ranges::any_of(source_.stored(), has_chunk_files)) return;
+    const std::vector<const Source*> stored = source_.stored();
+    if (std::ranges::count_if(stored, is_held) == 0) return;  // of each: all file systems are looked at
     const std::uint64_t left = plan_.budget_bytes - least(plan_.threads);
     plan_.held_ahead_bytes = std::min({kMostHeldBytes, plan_.budget_bytes / kHeldShare, left / 2});
   }

@@ -19,6 +19,7 @@ class WrappedFile : public RandomAccessFile {
   Status read_at(std::uint64_t offset, std::span<std::byte> out) const override { return inner_->read_at(offset, out); }
   Status check_unchanged() const override { return inner_->check_unchanged(); }
   [[nodiscard]] ReadAhead read_ahead() const override { return inner_->read_ahead(); }
+  void expect_read(ByteRange range) const override { inner_->expect_read(range); }
   [[nodiscard]] FileFingerprint fingerprint() const override { return inner_->fingerprint(); }
 
  private:

@@ -34,6 +34,10 @@ class LateCalls final : public FileCalls {
   }
   int stat(const char* path, struct stat* out) const override { return wait(path) ? FileCalls::stat(path, out) : -1; }
   void pause_ms(int) const override {}
+  void will_need(int fd, off_t offset, off_t size) const override {
+    ++expected_;
+    FileCalls::will_need(fd, offset, size);
+  }
 
   /// Let calls that hang return.
   void let_go();
@@ -41,12 +45,14 @@ class LateCalls final : public FileCalls {
   [[nodiscard]] std::uint64_t num_calls() const { return calls_; }
   [[nodiscard]] int most_at_once() const { return most_; }
   void forget_most() { most_ = 0; }
+  /// Return how many ranges the system was told of before they were read.
+  [[nodiscard]] std::uint64_t num_expected() const { return expected_; }
 
  private:
   bool wait(std::string_view path) const;
 
   const Answers answer_;
-  mutable std::atomic<std::uint64_t> calls_{0};
+  mutable std::atomic<std::uint64_t> calls_{0}, expected_{0};
   mutable std::atomic<int> at_once_{0}, most_{0};
   mutable std::mutex mutex_;
   mutable std::condition_variable released_;

@@ -236,7 +236,7 @@ Json advice_json(const Advice& a, const RunConfig& run, const std::string& yaml)
                  {"warm_read_bytes_per_second", a.probe.reads.warm_bytes_per_s},
                  {"cold_looks_warm", a.probe.reads.looks_warm()},
                  {"seconds_a_read", a.probe.reads.seconds_a_read},
-                 {"reads_in_flight", a.probe.reads.in_flight},
+                 {"cold_reads_at_once", a.probe.reads.in_flight},
                  {"files_answer_late", a.probe.reads.late()},
                  {"gather_samples_per_second", a.probe.gather_rows_per_s},
                  {"touch_bytes_per_second", a.probe.touch_bytes_per_s},

@@ -96,20 +96,23 @@ Result<double> read_alone(std::span<const FileRange> steps) {
   return seconds[reads / 2];
 }
 
-/// Make all of the reads, so many at once, for `seconds` at most.
+/// Make all of the reads, so many at once, for `seconds` at most. The sample may be too small for all to be in flight:
+/// what they bring follows from how long each takes.
 Result<Pass> read_steps(std::span<const FileRange> steps, std::uint32_t in_flight, double seconds) {
-  std::atomic<std::uint64_t> next{0}, bytes{0};
-  const std::uint64_t start = now_ns(), limit = start + static_cast<std::uint64_t>(seconds * 1e9);
+  std::atomic<std::uint64_t> next{0}, bytes{0}, read_ns{0};
+  const std::uint64_t limit = now_ns() + static_cast<std::uint64_t>(seconds * 1e9);
   const Status done = run_parallel(static_cast<int>(in_flight), "hr-probe", [&](int, std::stop_token stop) -> Status {
     std::vector<std::byte> buffer(ReadJob::kStepBytes);
     for (std::uint64_t i; !stop.stop_requested() && now_ns() < limit && (i = next.fetch_add(1)) < steps.size();) {
+      const std::uint64_t start = now_ns();
       HEADRACE_TRY(read_range(steps[i], std::span(buffer).first(steps[i].range.size)));
+      read_ns += now_ns() - start;
       bytes += steps[i].range.size;
     }
     return {};
   });
   if (!done.ok()) return done.error();
-  return Pass{0, bytes, static_cast<double>(now_ns() - start) * 1e-9};
+  return Pass{0, bytes, static_cast<double>(read_ns) * 1e-9 / in_flight};
 }
 
 Result<Pass> read_all(std::span<const SampledBlock> blocks, std::uint32_t threads, double seconds) {

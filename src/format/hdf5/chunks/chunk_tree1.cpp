@@ -82,6 +82,9 @@ class TreeWalk {
       }
     }
     node.bytes = {};
+    for (const std::uint64_t child : children)
+      if (std::uint64_t at = 0; !__builtin_add_overflow(child, superblock_.at, &at))
+        file_.expect_read({at, head_bytes_ + kUsualEntries * (key_bytes_ + superblock_.address_bytes)});
     for (const std::uint64_t child : children) HEADRACE_TRY(visit(child, node.level));
     return {};
   }
