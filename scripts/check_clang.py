@@ -19,7 +19,10 @@ from compile_commands import ROOT, Unit, changed_first, check_each, mark, units
 
 BUILDS = {"clang": [f"-DPython_EXECUTABLE={ROOT / '.venv/bin/python'}"], "clang-minimal": []}
 FOLDERS = ["src", "cli", "python/bind", "bench", "examples", "fuzz", "tests"]
-ELSEWHERE = {"tests/install/consumer/main.cpp": "a project of its own, which tests/install builds"}
+ELSEWHERE = {
+    "bench/late_mirror.c": "a file system of its own, which bench/late_samples.py builds where there is FUSE",
+    "tests/install/consumer/main.cpp": "a project of its own, which tests/install builds",
+}
 
 
 def configured() -> dict[Path, Unit]:

@@ -37,18 +37,18 @@ void ReadJob::add_steps(const FileRange& range, std::size_t held) {
 /// A range that owns its file is one of very many files, which has to be opened: its bytes are held.
 void ReadJob::plan_pieces() {
   std::vector<FileRange> cached, held;
-  asks_.assign(locator_.num_arrays(unit_), false);
+  // Rows that are asked for by now may be joined by others: only of arrays that are located whole all pieces are known.
+  asks_.assign(locator_.num_arrays(unit_), wanted_.has_value());
+  if (wanted_)
+    for (const PieceTask& p : pieces_)
+      if (p.piece.stored.owner != nullptr) asks_[p.array] = false;
   for (const PieceTask& p : pieces_) {
     const FileRange& stored = p.piece.stored;
     if (p.piece.is_unreadable) asks_[p.array] = true;
     if (stored.range.size == 0) continue;
     using Kind = RandomAccessFile::ReadAhead;
     const Kind kind = stored.file->read_ahead();
-    // Rows that are asked for by now may be joined by others: of an array all is held, or nothing.
-    if (kind == Kind::kHold && stored.owner == nullptr && wanted_) {
-      asks_[p.array] = true;
-      continue;
-    }
+    if (kind == Kind::kHold && stored.owner == nullptr && wanted_) continue;
     if (kind == Kind::kHold || (kind == Kind::kPageCache && stored.owner != nullptr)) {
       held.push_back(stored);
       continue;

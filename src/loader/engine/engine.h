@@ -158,6 +158,7 @@ class Engine {
   Result<std::jthread> start_own_thread(std::string name, std::function<void()> body);
   void note_thread_end();
   void stop_within(std::chrono::milliseconds limit);
+  void tell_of_stuck_threads(std::uint32_t count) noexcept;
   void clean_up();
   void let_go();
   void load_parts(DecodeThread& decoder, Loading& loading) noexcept;

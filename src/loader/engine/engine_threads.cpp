@@ -5,6 +5,7 @@
 #include <condition_variable>
 #include <exception>
 
+#include "base/text/number_text.h"
 #include "base/thrown.h"
 #include "loader/engine/engine_thread.h"
 
@@ -208,12 +209,21 @@ void Engine::stop_within(std::chrono::milliseconds limit) {
     if (left_behind && decoded_cache_) decoded_cache_->leave_to_threads();
   }
   for (std::jthread& thread : threads) left_behind ? thread.detach() : thread.join();
-  if (stuck > 0 && decoded_cache_)
-    decoded_cache_->notice(fmt::format(
-        "{} thread{} of the loader of {} wait{} for a read that does not return, and {} left behind: memory that they "
-        "use comes back when the read does. Look at the file system that the files are on, and at dmesg.",
-        stuck, stuck == 1 ? "" : "s", source_.first_path(), stuck == 1 ? "s" : "", stuck == 1 ? "is" : "are"));
+  if (stuck > 0) tell_of_stuck_threads(stuck);
   if (!left_behind) clean_up();
+}
+
+void Engine::tell_of_stuck_threads(std::uint32_t count) noexcept {
+  try {
+    if (decoded_cache_)
+      decoded_cache_->notice(fmt::format(
+          "{} thread{} of the loader of {} did not end within 5 s: a read does not return, or something very large is "
+          "decoded. The memory that is used there comes back when that ends. Look at the file system that the files "
+          "are "
+          "on, and at dmesg.",
+          count, plural(count), source_.first_path()));
+  } catch (const std::exception&) {  // no memory to say it
+  }
 }
 
 /// Give everything back. No thread uses this engine any more.
