@@ -25,7 +25,7 @@ struct FakeFaults {
   std::optional<std::uint32_t> bad_array;  ///< Only pieces of this array fail.
   std::atomic<bool> no_memory{false};      ///< From then on decoding throws std::bad_alloc.
   std::atomic<bool> mended{false};         ///< From then on there are no bad rows.
-  std::chrono::microseconds delay{0};
+  std::atomic<std::chrono::microseconds> delay{std::chrono::microseconds(0)};
   std::atomic<std::uint64_t> decodes{0};
 };
 
@@ -62,7 +62,8 @@ class FakeArray : public ArrayReader {
   Result<DecodedPiece> decode(const Piece& piece, std::span<const std::byte>, const DecodeScratch& s) const override {
     ++faults_->decodes;
     if (faults_->no_memory) throw std::bad_alloc();
-    if (faults_->delay.count()) std::this_thread::sleep_for(faults_->delay);
+    const std::chrono::microseconds delay = faults_->delay;
+    if (delay.count() > 0) std::this_thread::sleep_for(delay);
     auto* out = reinterpret_cast<std::uint32_t*>(s.out.data());
     for (std::uint64_t r = 0; r < piece.rows.count; ++r) {
       const std::uint64_t row = first_row_ + piece.rows.first + r;
