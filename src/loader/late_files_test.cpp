@@ -347,12 +347,12 @@ TEST_F(LateFiles, HungReadsAreLeftBehind) {
 /// Random waits and errors: the same batches, or a typed error after some of them, and no hang.
 TEST_F(LateFiles, RandomSchedules) {
   const char* const asked = std::getenv("HEADRACE_SCHEDULES");  // NOLINT(concurrency-mt-unsafe)
-  const int schedules = asked ? std::atoi(asked) : 48;
+  const long schedules = asked ? std::strtol(asked, nullptr, 10) : 48;
   const std::vector<Kind> all = kinds();
   std::vector<std::vector<std::string>> expected;
   for (const Kind& kind : all) expected.push_back(run(kind).batches);
   int failed = 0;
-  for (int s = 0; s < schedules; ++s) {
+  for (long s = 0; s < schedules; ++s) {
     const std::size_t k = static_cast<std::size_t>(s) % all.size();
     SCOPED_TRACE(all[k].name + ", schedule " + std::to_string(s));
     std::atomic<bool> begun{false};
