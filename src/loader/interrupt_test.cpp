@@ -54,6 +54,22 @@ TEST(Interrupt, TheFirstEpochWhileSideFieldsAreRead) {
   EXPECT_EQ(rows_of(loader), 51'200u);
 }
 
+/// A read that does not return for long holds neither the call nor the loader, which begins anew.
+TEST(Interrupt, TheFirstEpochWhileTheReadOfASideFieldHangs) {
+  const auto faults = std::make_shared<FakeFaults>();
+  const Dataset data = fake_dataset({5120}, {{3000, 100}, {2, 512}}, faults);
+  LoaderOptions options{.batch = Samples{16}, .threads = 1};
+  options.cache.mode = CacheChoice::kNone;
+  Loader loader(data, options);
+  ASSERT_NE(loader.explain().find("kept in memory"), std::string::npos);
+  faults->delay = 7s;
+  const auto start = std::chrono::steady_clock::now();
+  EXPECT_EQ(code_of_interrupt([&] { (void)loader.epoch(kNo); }), ErrorCode::kCancelled);
+  EXPECT_LT(std::chrono::steady_clock::now() - start, 6500ms);
+  faults->delay = 0ms;
+  EXPECT_EQ(rows_of(loader), 5120u);
+}
+
 /// The function that is asked runs inside the call, which then closes the loader.
 TEST(Interrupt, CloseFromInsideTheFirstEpoch) {
   const auto faults = std::make_shared<FakeFaults>();

@@ -203,13 +203,22 @@ TEST_F(LateFiles, AreHeldWherePagesAreNotKept) {
   const std::uint64_t device = fingerprint_of(status).device;
   for (const Kind& kind : kinds()) {
     SCOPED_TRACE(kind.name);
-    const Run expected = run(kind);
+    const auto bytes_of = [&](Run& done, int us) {
+      std::atomic<int> late_us{0};
+      const LateCalls calls(
+          [&](std::uint64_t, std::string_view) { return LateCalls::Answer{std::chrono::microseconds(late_us)}; });
+      done = run(kind, [&] { late_us = us; });
+      return calls.num_bytes_read();
+    };
+    Run expected, late;
+    const std::uint64_t once = bytes_of(expected, 0);
     note_whether_pages_are_kept(device, false);
-    std::atomic<int> late_us{0};
-    const LateCalls calls(
-        [&](std::uint64_t, std::string_view) { return LateCalls::Answer{std::chrono::microseconds(late_us)}; });
-    const Run late = run(kind, [&] { late_us = 1000; });
+    const std::uint64_t with_readers = bytes_of(late, 1000);
     note_whether_pages_are_kept(device, true);
+    if (kind.name == "rows") {
+      EXPECT_GE(late.report.reading->reads, 10U);
+      EXPECT_LE(with_readers, once + once / 4);  // decode threads do not read the same bytes again
+    }
     EXPECT_EQ(late.batches, expected.batches);
     EXPECT_EQ(late.error, "");
     const std::uint64_t held = late.report.memory.read_buffer_bytes, before = expected.report.memory.read_buffer_bytes;
@@ -294,13 +303,16 @@ TEST_F(LateFiles, HungReadsAreLeftBehind) {
   const std::uint64_t before = MemoryBudget::process()->snapshot().used_bytes;
   static std::atomic<int> late_us{0};
   static std::atomic<bool> hangs{false};
+  static std::atomic<int> stuck_readers{0};
+  stuck_readers = 0;
   late_us = 1000, hangs = false;                                     // so that there are readers from the start
   static auto& used = *new std::vector<std::unique_ptr<LateCalls>>;  // threads that were stuck use them to the end
   LateCalls& calls = *used.emplace_back(std::make_unique<LateCalls>([](std::uint64_t, std::string_view) {
     char name[16] = {};
     pthread_getname_np(pthread_self(), name, sizeof name);
-    const bool is_stuck =
-        hangs && (std::string_view(name) == "hr-read" || std::string_view(name).starts_with("hr-decode"));
+    const bool is_reader = std::string_view(name) == "hr-read";
+    const bool is_stuck = hangs && (is_reader || std::string_view(name).starts_with("hr-decode"));
+    if (is_stuck && is_reader) ++stuck_readers;
     return LateCalls::Answer{std::chrono::microseconds(late_us), 0, is_stuck};
   }));
   std::vector<std::unique_ptr<Loader>> loaders;
@@ -321,6 +333,7 @@ TEST_F(LateFiles, HungReadsAreLeftBehind) {
       }
     EXPECT_TRUE(cancelled);
   }
+  EXPECT_GT(stuck_readers, 0);  // they did not wait for a unit to be served: files answered late when they were opened
   const Clock::time_point start = Clock::now();
   {
     std::vector<std::jthread> closing;

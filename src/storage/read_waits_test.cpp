@@ -28,6 +28,13 @@ TEST(ReadWaits, AreOfCallsInWhichTheThreadWaits) {
   EXPECT_GE(path.waited_ns(), 3'000'000U);
 }
 
+TEST(ReadWaits, TellWhetherFilesAnswerLateByNow) {
+  for (int i = 0; i < 8; ++i) call(1 << 20, true);
+  EXPECT_TRUE(files_answer_late());
+  for (int i = 0; i < 100; ++i) const TimedFileCall quick(1 << 20);
+  EXPECT_FALSE(files_answer_late());
+}
+
 TEST(ReadWaits, OfManySmallReadsFromTheSecondOn) {
   { const TimedFileCall quick(100); }
   const WaitsHere first;

@@ -28,9 +28,15 @@ Result<bool> ReadJob::plan() {
   return false;
 }
 
+std::vector<ByteRange> ReadJob::steps_of(ByteRange range) {
+  std::vector<ByteRange> steps;
+  for (std::uint64_t at = range.offset; at < range.end(); at += kStepBytes)
+    steps.push_back({at, std::min(kStepBytes, range.end() - at)});
+  return steps;
+}
+
 void ReadJob::add_steps(const FileRange& range, std::size_t held) {
-  for (std::uint64_t at = range.range.offset; at < range.range.end(); at += kStepBytes)
-    steps_.push_back({range.file, {at, std::min(kStepBytes, range.range.end() - at)}, held});
+  for (const ByteRange step : steps_of(range.range)) steps_.push_back({range.file, step, held});
   (held == kCached ? cached_bytes_ : held_bytes_) += range.range.size;
 }
 

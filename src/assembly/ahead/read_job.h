@@ -40,6 +40,8 @@ class ReadJob {
   Result<std::shared_ptr<const FetchedPieces>> result();
 
   static constexpr std::uint64_t kStepBytes = 128 << 10;  // of one read: what systems ask a server for at once
+  /// Return the reads that a range is cut into.
+  static std::vector<ByteRange> steps_of(ByteRange range);
 
  private:
   struct Step {

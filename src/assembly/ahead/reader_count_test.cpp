@@ -85,6 +85,21 @@ TEST(ReaderCount, IsNotMisledByUnitsThatDiffer) {
   EXPECT_GE(count.wanted(), 64U);
 }
 
+/// What is expected stands until something was read ahead.
+TEST(ReaderCount, ExpectsWaitsUntilOneUnitWasRead) {
+  ReaderCount count(2, ReaderCount::kMost, false);
+  count.expect_waits();
+  for (std::uint64_t ms = 500; ms < 2000; ms += 200) {
+    count.served(40 * kMs, kMs);
+    count.update(ms * kMs);
+    EXPECT_EQ(count.wanted(), 32U);
+  }
+  count.fetched(40 * kMs);
+  count.served(40 * kMs, kMs);
+  count.update(3000 * kMs);
+  EXPECT_GT(count.wanted(), 32U);
+}
+
 /// What was expected turns out to be wrong.
 TEST(ReaderCount, ExpectsWaitsUntilItSeesNone) {
   std::uint64_t now = kMs;

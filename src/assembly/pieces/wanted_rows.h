@@ -19,8 +19,6 @@ class WantedRows {
   void add(const Wanted& wanted);
   /// Call it once everything is added.
   void seal();
-  /// Return an upper bound of the rows: exact where no row was added twice.
-  [[nodiscard]] std::uint64_t num_rows() const { return num_rows_; }
 
   /// Append pieces of an array, all that have wanted rows among them. \param block  Rows of the file that the block is.
   /// Errors: as ArrayReader::locate().
@@ -34,8 +32,8 @@ class WantedRows {
   };
   [[nodiscard]] bool has(std::uint64_t begin, std::uint64_t end) const;
 
-  std::vector<Rows> rows_;  // once sealed: ascending, and none within another
-  std::uint64_t num_rows_ = 0;
+  std::vector<Rows> rows_;      // once sealed: ascending, and none within another
+  std::uint64_t num_rows_ = 0;  // that were added
   std::vector<PieceRun> runs_;  // scratch
 };
 

@@ -72,7 +72,7 @@ Status Engine::start_threads(const std::function<bool()>& go_on) {
   }
   for (std::size_t t = threads_.size(); t < decoders_.size(); ++t) decoders_[t]->release();
   if (threads_.empty()) return std::move(refused->with_stage("start"));
-  ahead_.start(source_.first_path());
+  if (!has_all_rows()) ahead_.start(source_.first_path());
   num_threads_ = static_cast<std::uint32_t>(threads_.size());
   all_threads() += num_threads_;
   started_ = true;

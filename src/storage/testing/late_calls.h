@@ -30,7 +30,10 @@ class LateCalls final : public FileCalls {
 
   int open(const char* path) const override { return wait(path) ? FileCalls::open(path) : -1; }
   ssize_t pread(int fd, void* out, std::size_t size, off_t offset) const override {
-    return wait("") ? FileCalls::pread(fd, out, size, offset) : -1;
+    if (!wait("")) return -1;
+    const ssize_t got = FileCalls::pread(fd, out, size, offset);
+    if (got > 0) bytes_ += static_cast<std::uint64_t>(got);
+    return got;
   }
   int stat(const char* path, struct stat* out) const override { return wait(path) ? FileCalls::stat(path, out) : -1; }
   void pause_ms(int) const override {}
@@ -45,6 +48,7 @@ class LateCalls final : public FileCalls {
   [[nodiscard]] std::uint64_t num_calls() const { return calls_; }
   [[nodiscard]] int most_at_once() const { return most_; }
   void forget_most() { most_ = 0; }
+  [[nodiscard]] std::uint64_t num_bytes_read() const { return bytes_; }
   /// Return how many ranges the system was told of before they were read.
   [[nodiscard]] std::uint64_t num_expected() const { return expected_; }
 
@@ -52,7 +56,7 @@ class LateCalls final : public FileCalls {
   bool wait(std::string_view path) const;
 
   const Answers answer_;
-  mutable std::atomic<std::uint64_t> calls_{0}, expected_{0};
+  mutable std::atomic<std::uint64_t> calls_{0}, expected_{0}, bytes_{0};
   mutable std::atomic<int> at_once_{0}, most_{0};
   mutable std::mutex mutex_;
   mutable std::condition_variable released_;

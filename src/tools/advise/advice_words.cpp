@@ -195,8 +195,8 @@ std::string storage_text(const Advice& a, const Storage& storage) {
   if (!reads.late()) return std::string(storage.meaning());
   const Forecast& f = a.advised.forecast;
   const std::string text = fmt::format(
-      "It answers late: a read takes {:.1f} ms, however small. So Headrace reads ahead of decoding; {} reads at once "
-      "brought {}/s here, ",
+      "It answers late: a read alone took {:.1f} ms, with opening its file where each chunk has one. So Headrace reads "
+      "ahead of decoding; {} reads at once brought {}/s here, ",
       1e3 * reads.seconds_a_read, reads.in_flight, format_bytes(static_cast<std::uint64_t>(reads.cold_bytes_per_s)));
   if (f.cold >= 0.9 * f.warm) return text + "more than decoding takes: a local copy would gain little";
   return text + fmt::format(

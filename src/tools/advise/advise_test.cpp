@@ -8,6 +8,7 @@
 #include "dataset/recipe/data_tree.h"
 #include "dataset/recipe/verb_options.h"
 #include "format/testing/hdf5_files.h"
+#include "storage/testing/late_calls.h"
 #include "tools/advise/advice.h"
 #include "tools/json.h"
 
@@ -48,6 +49,21 @@ TEST_F(Advise, ARunFileThatLoadsComesOfIt) {
   EXPECT_GT(json["advised"]["warm_samples_per_second"], 0);
   EXPECT_EQ(json["rewriting"]["codecs"].size(), 3u) << result.text;
   EXPECT_EQ(json["presets"].size(), 3u);
+}
+
+TEST_F(Advise, SaysHowLateFilesAnswerAndWhatThatFeeds) {
+  write({.shape = {4096, 64}, .chunk = {128, 64}, .gzip = 4});
+  const Json quick = Json::parse(advise(run_, kQuick).json);
+  EXPECT_FALSE(quick["measured"]["files_answer_late"]);
+  const testing::LateCalls calls(
+      [](std::uint64_t, std::string_view) { return testing::LateCalls::Answer{std::chrono::milliseconds(5)}; });
+  run_.loader.reads_in_flight = 8;
+  const ToolResult late = advise(run_, kQuick);
+  const Json measured = Json::parse(late.json)["measured"];
+  EXPECT_TRUE(measured["files_answer_late"]);
+  EXPECT_GE(measured["seconds_a_read"], 5e-3);
+  EXPECT_EQ(measured["cold_reads_at_once"], 8);
+  EXPECT_NE(late.text.find("It answers late"), std::string::npos) << late.text;
 }
 
 TEST_F(Advise, TargetsFarAboveAndFarBelow) {

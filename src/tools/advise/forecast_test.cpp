@@ -48,6 +48,21 @@ TEST(Forecast, DecodingAllFirstMustPayInTheEpochsThereAre) {
   EXPECT_EQ(over_epochs(ram, 1, 1000, 1000, 3).kind, CacheAdvice::Kind::kAllInMemory);
 }
 
+/// Other threads read ahead of decoding: the slower of the two counts, not their sum.
+TEST(Forecast, ReadsOfFilesThatAnswerLateAreBesideDecoding) {
+  Probe p = a_probe();
+  p.reads.seconds_a_read = 5e-3;
+  ASSERT_TRUE(p.reads.late());
+  const Forecast fed = forecast(p, some_facts(), 1, 2);
+  EXPECT_DOUBLE_EQ(fed.cold, fed.warm);
+  p.reads.cold_bytes_per_s = 50'000;  // 500 rows a second
+  const Forecast starved = forecast(p, some_facts(), 1, 2);
+  EXPECT_NEAR(starved.cold, 500, 1e-6);
+  EXPECT_EQ(starved.cold_bottleneck, Bottleneck::kReading);
+  p.reads.seconds_a_read = 1e-4;
+  EXPECT_LT(forecast(p, some_facts(), 1, 2).cold, 0.9 * starved.cold);
+}
+
 TEST(Forecast, EachDecodeCostsAgainButRowsAreMovedOnce) {
   const double once = forecast(a_probe(), some_facts(), 1, 2).warm;
   EXPECT_NEAR(once, 1800, 180);

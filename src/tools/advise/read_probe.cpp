@@ -72,10 +72,7 @@ std::vector<FileRange> steps_of(std::span<const SampledBlock> blocks) {
       ReadBatch batch;
       if (!batch.plan(ranges).ok()) continue;  // reading it tells why
       for (const FileRange& merged : batch.merged())
-        for (std::uint64_t at = merged.range.offset; at < merged.range.end(); at += ReadJob::kStepBytes) {
-          FileRange& step = steps.emplace_back(merged);
-          step.range = {at, std::min(ReadJob::kStepBytes, merged.range.end() - at)};
-        }
+        for (const ByteRange step : ReadJob::steps_of(merged.range)) steps.emplace_back(merged).range = step;
     }
   return steps;
 }
