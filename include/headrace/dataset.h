@@ -82,7 +82,7 @@ struct OpenOptions {
   /// Fields with a row for each sample of `sample_by`, from other arrays of the same files or of others (FILES::PATH).
   /// They follow `fields` in a batch.
   std::vector<FieldChoice> targets = {};
-  /// Called after a file was opened, in the thread that opens them, with how many are open and how many there are;
+  /// Called after a file was opened, in the calling thread, with how many are open and how many there are;
   /// false stops with kCancelled. May be empty.
   std::function<bool(std::uint64_t files_open, std::uint64_t files)> progress = {};
   /// How many leading axes of the arrays count samples: with 3, an array of shape (recordings, long, short, mels,

@@ -49,17 +49,31 @@ void DecodedCache::settle_charge() {
 }
 
 void DecodedCache::release_memory() {
-  if (has_stuck_threads_) return;
   const Last now = last();
   std::shared_ptr<RowStores> old_rows;  // these end without the lock
   std::shared_ptr<BlockCache> old_blocks;
   MemoryReservation memory;
   const std::lock_guard lock(mutex_);
+  is_released_ = true;
+  if (engines_with_stuck_threads_ > 0) return;
   last_ = now;
   old_rows.swap(rows);
   old_blocks.swap(blocks);
   memory = std::move(reservation);
   if (old_blocks) old_blocks->close();
+}
+
+void DecodedCache::leave_to_threads() {
+  const std::lock_guard lock(mutex_);
+  ++engines_with_stuck_threads_;
+}
+
+void DecodedCache::threads_ended() {
+  {
+    const std::lock_guard lock(mutex_);
+    if (--engines_with_stuck_threads_ > 0 || !is_released_) return;
+  }
+  release_memory();
 }
 
 void DecodedCache::set_complete_callback(std::function<void()> callback) {

@@ -64,10 +64,11 @@ class DecodedCache {
   /// budget has no room for it, another process may.
   void settle_charge();
   /// Give the memory back; the figures stay. No thread may be serving any more, but for those that leave_to_threads()
-  /// told of: then it goes with the last reference to this.
+  /// told of: then it comes back when these have ended.
   void release_memory();
-  /// Note that threads which are stuck in a read may use this when that returns.
-  void leave_to_threads() { has_stuck_threads_ = true; }
+  /// Note that threads of an engine, which are stuck in a read, may use this when that returns: until threads_ended().
+  void leave_to_threads();
+  void threads_ended();
   /// How things stand, or stood when the memory was released.
   struct Last {
     BlockCache::Usage usage;
@@ -87,8 +88,10 @@ class DecodedCache {
   Counters counters;  ///< Blocks served from `rows`, and filled there.
 
  private:
-  std::atomic<bool> disabled_{false}, has_stuck_threads_{false};
+  std::atomic<bool> disabled_{false};
   mutable std::mutex mutex_;
+  int engines_with_stuck_threads_ = 0;
+  bool is_released_ = false;
   std::set<std::pair<std::size_t, std::uint64_t>> stuck_;  // group and block
   Last last_;
   std::function<void()> on_complete_;

@@ -1,6 +1,7 @@
 // DatasetIndex: opens the files of a data set, from what the user's index store remembers of them where it can.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <optional>
 #include <span>
@@ -16,7 +17,7 @@ namespace headrace {
 /// Return true if a file was written so long ago that its times and size tell it from whatever is written over it.
 bool has_settled(const FileFingerprint& fingerprint);
 
-/// For one opening of one data set. Threads: one at a time.
+/// For one opening of one data set. Threads: any, one at a time for each file; the constructor and save() alone.
 class DatasetIndex {
  public:
   /// Load what is remembered of `files`, in the order of the data set. \param store  nullopt: remember nothing.
@@ -37,8 +38,8 @@ class DatasetIndex {
   const std::vector<std::string>& files_;
   std::optional<IndexStore> store_;
   std::vector<IndexEntry> entries_;  // one for each file; without facts where there are none
-  std::size_t num_remembered_ = 0;
-  bool changed_ = false;
+  std::atomic<std::size_t> num_remembered_{0};
+  std::atomic<bool> changed_{false};
 };
 
 }  // namespace headrace

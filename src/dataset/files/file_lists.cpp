@@ -51,18 +51,17 @@ Result<std::uint32_t> FileLists::add(const std::string& files) {
   return num_lists() - 1;
 }
 
-Result<const FormatReader*> FileLists::open(std::uint32_t list, std::size_t file) {
+Result<std::shared_ptr<const FormatReader>> FileLists::open(std::uint32_t list, std::size_t file) {
   List& from = lists_[list];
-  if (!from.reader || from.file != file) {
-    HEADRACE_ASSIGN(from.reader, from.index.open(file));
-    from.file = file;
-  }
-  return from.reader.get();
+  if (file == 0 && from.first) return from.first;
+  HEADRACE_ASSIGN(std::shared_ptr<const FormatReader> reader, from.index.open(file));
+  if (file == 0) from.first = reader;
+  return reader;
 }
 
-void FileLists::learn(std::uint32_t list, std::span<const std::shared_ptr<ArrayReader>> arrays) {
-  List& of = lists_[list];
-  of.index.learn(of.file, *of.reader, arrays);
+void FileLists::learn(std::uint32_t list, std::size_t file, const FormatReader& reader,
+                      std::span<const std::shared_ptr<ArrayReader>> arrays) {
+  lists_[list].index.learn(file, reader, arrays);
 }
 
 void FileLists::save() const {

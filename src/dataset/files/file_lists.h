@@ -17,7 +17,8 @@
 
 namespace headrace {
 
-/// For one opening of one data set: lists of as many files, number 0 the data set's own. Threads: one at a time.
+/// For one opening of one data set: lists of as many files, number 0 the data set's own. Threads: open() and learn()
+/// any, one at a time for each file; all else alone.
 class FileLists {
  public:
   /// \param beside  As OpenOptions::companion_files.
@@ -28,11 +29,11 @@ class FileLists {
   /// Errors: those of expand_paths(); kInvalidArgument  they are not as many as the data set's own.
   Result<std::uint32_t> add(const std::string& files);
 
-  /// Return the reader of a file, which lives until another file of its list is opened. Errors: as
-  /// DatasetIndex::open().
-  Result<const FormatReader*> open(std::uint32_t list, std::size_t file);
-  /// Take note of what was learnt of the file of a list that was opened last. \param arrays  Those opened of it.
-  void learn(std::uint32_t list, std::span<const std::shared_ptr<ArrayReader>> arrays);
+  /// Return the reader of a file. A first file stays open. Errors: as DatasetIndex::open().
+  Result<std::shared_ptr<const FormatReader>> open(std::uint32_t list, std::size_t file);
+  /// Take note of what was learnt of a file. \param reader  What open() returned. \param arrays  Those opened of it.
+  void learn(std::uint32_t list, std::size_t file, const FormatReader& reader,
+             std::span<const std::shared_ptr<ArrayReader>> arrays);
   /// Keep what is new for the next time, of each list for itself.
   void save() const;
 
@@ -46,8 +47,7 @@ class FileLists {
         : paths(std::move(files)), index(paths, std::move(store)) {}
     std::vector<std::string> paths;
     DatasetIndex index;  // refers to paths
-    std::size_t file = 0;
-    std::shared_ptr<FormatReader> reader;  // of `file`; null at first
+    std::shared_ptr<const FormatReader> first;
   };
 
   std::deque<List> lists_;  // whose elements stay where they are

@@ -73,10 +73,10 @@ TEST_F(FileListsTest, EachListHasAnIndexOfItsOwn) {
   EXPECT_EQ(*lists.add(folder_.path("side_?.h5")), 1u);  // the same files
   for (const std::uint32_t list : {0u, 1u})
     for (const std::size_t file : {0, 1}) {
-      const FormatReader* const reader = *lists.open(list, file);
-      EXPECT_EQ(reader, *lists.open(list, file));
+      const std::shared_ptr<const FormatReader> reader = *lists.open(list, file);
+      EXPECT_EQ(reader == *lists.open(list, file), file == 0);
       const std::vector<std::shared_ptr<ArrayReader>> arrays{*reader->open_array(list == 0 ? "x" : "y")};
-      lists.learn(list, arrays);
+      lists.learn(list, file, *reader, arrays);
     }
   lists.save();
   EXPECT_EQ(store.load(own).size(), 2u);

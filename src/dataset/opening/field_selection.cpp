@@ -120,7 +120,7 @@ class FieldPlanner {
                                  error.hint(), own_.file.path(), files, path));
     }
     if (!list.ok()) return std::move(list.error().with_field(name));
-    HEADRACE_ASSIGN(const FormatReader* const file, lists_.open(*list, 0));
+    HEADRACE_ASSIGN(const std::shared_ptr<const FormatReader> file, lists_.open(*list, 0));  // which stays open
     const Home block{*file, *list, files + "::", files + "::" + path};
     if (path.empty()) {
       if (file->arrays().size() != 1) return choose_one(*file).with_field(name);
@@ -385,7 +385,7 @@ bool has_lists(const FieldPlan& plan) {
 }
 
 Result<FieldPlan> plan_fields(FileLists& lists, const OpenOptions& options) {
-  HEADRACE_ASSIGN(const FormatReader* const own, lists.open(0, 0));
+  HEADRACE_ASSIGN(const std::shared_ptr<const FormatReader> own, lists.open(0, 0));
   const FormatReader& file = *own;
   FieldPlanner planner(lists, file, options.nulls);
   const auto add = [&](const std::string& name, const std::string& path) -> Status {

@@ -9,6 +9,7 @@
 
 #include "dataset/dataset_contents.h"
 #include "dataset/files/file_lists.h"
+#include "dataset/files/open_several.h"
 #include "dataset/files/paths.h"
 #include "dataset/opening/field_selection.h"
 #include "dataset/opening/open_source_file.h"
@@ -118,28 +119,36 @@ Dataset open_numbered_arrays(const std::vector<std::string>& files, const OpenOp
     const auto is_pattern = [&](const PathPattern& pattern) { return pattern.with(first_name) == path; };
     if (const auto at = std::ranges::find_if(patterns, is_pattern); at != patterns.end()) path = at->with(name);
   };
-  for (std::size_t i = 0; i < files.size(); ++i) {
-    const FormatReader& reader = *lists.open(0, i).value();
-    const std::vector<std::string> names = names_in(reader, patterns);
-    if (i == 0) {
-      first_name = names[0];
-      for (std::size_t f = 0; f < patterns.size(); ++f)
-        of_first.fields.push_back({options.fields[f].name, patterns[f].with(names[0])});
-      plan = plan_fields(lists, of_first).value();
-    }
+  first_name = names_in(*lists.open(0, 0).value(), patterns)[0];
+  for (std::size_t f = 0; f < patterns.size(); ++f)
+    of_first.fields.push_back({options.fields[f].name, patterns[f].with(first_name)});
+  plan = plan_fields(lists, of_first).value();
+  using Samples = std::vector<SourceFile>;
+  const auto open = [&](std::size_t i) -> Result<Samples> {
+    HEADRACE_ASSIGN(const std::shared_ptr<const FormatReader> reader, lists.open(0, i));
+    Samples samples;
     std::vector<std::shared_ptr<ArrayReader>> opened;
-    for (const std::string& name : names) {
+    for (const std::string& name : names_in(*reader, patterns)) {
       FieldPlan own = plan;  // of these arrays
       for (FieldPlan::Array& array : own.arrays) rename(array.path, name);
-      SourceFile& file = source->files.emplace_back(open_arrays(lists, reader, i, own).value());
+      HEADRACE_ASSIGN(SourceFile file, open_arrays(lists, *reader, i, own));
       opened.insert(opened.end(), file.arrays.begin(), file.arrays.end());
-      starts.push_back(starts.back() + file.rows);
+      samples.push_back(std::move(file));
     }
-    lists.learn(0, opened);
+    lists.learn(0, i, *reader, opened);
+    return samples;
+  };
+  const auto take = [&](std::size_t i, Samples samples) -> Status {
+    for (SourceFile& file : samples) {
+      starts.push_back(starts.back() + file.rows);
+      source->files.push_back(std::move(file));
+    }
     list.file_ends.push_back(source->files.size());
     if (options.progress && !options.progress(i + 1, files.size()))
-      throw Error(ErrorCode::kCancelled, fmt::format("stopped after {} of {} files", i + 1, files.size()));
-  }
+      return Error(ErrorCode::kCancelled, fmt::format("stopped after {} of {} files", i + 1, files.size()));
+    return {};
+  };
+  if (Status done = open_several<Samples>(files.size(), files[0], open, take); !done.ok()) throw done.error();
   lists.save();
   for (StoredColumn& column : plan.columns) rename(column.path, "*");
   source->set_columns(std::move(plan.columns));

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "dataset/dataset_contents.h"
+#include "dataset/files/open_several.h"
 #include "dataset/files/paths.h"
 #include "dataset/opening/common_attributes.h"
 #include "dataset/opening/open_source_file.h"
@@ -78,14 +79,15 @@ Result<Dataset> open_rows(FilePlan plan, const OpenOptions& options) {
   auto source = std::make_shared<Source>();
   NotesOfFiles notes;
   const std::size_t files = plan.lists.num_files();
-  for (std::size_t i = 0; i < files; ++i) {
-    HEADRACE_ASSIGN(SourceFile file, open_source_file(plan.lists, i, plan.fields));
-    HEADRACE_ASSIGN(const FormatReader* const reader, plan.lists.open(0, i));  // as it was
-    notes.add(reader->attributes(), file);
-    source->files.push_back(std::move(file));
-    if (options.progress && !options.progress(i + 1, files))
-      return Error(ErrorCode::kCancelled, fmt::format("stopped after {} of {} files", i + 1, files));
-  }
+  HEADRACE_TRY(open_several<OpenedFile>(
+      files, plan.lists.paths(0)[0], [&](std::size_t i) { return open_source_file(plan.lists, i, plan.fields); },
+      [&](std::size_t i, OpenedFile opened) -> Status {
+        notes.add(opened.attributes, opened.file);
+        source->files.push_back(std::move(opened.file));
+        if (options.progress && !options.progress(i + 1, files))
+          return Error(ErrorCode::kCancelled, fmt::format("stopped after {} of {} files", i + 1, files));
+        return {};
+      }));
   plan.lists.save();
   const bool are_values = has_lists(plan.fields);
   const std::vector<std::uint32_t> axes = broadcast_axes(plan.fields);

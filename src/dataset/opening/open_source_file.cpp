@@ -126,11 +126,12 @@ Result<std::shared_ptr<ArrayReader>> open_planned(const FormatReader& reader, co
 
 }  // namespace
 
-Result<SourceFile> open_unchecked(FileLists& lists, std::size_t file, const FieldPlan& plan) {
-  SourceFile out{lists.paths(0)[file], 0, {}, {}};
+Result<OpenedFile> open_unchecked(FileLists& lists, std::size_t file, const FieldPlan& plan) {
+  OpenedFile made{{lists.paths(0)[file], 0, {}, {}}, {}};
+  SourceFile& out = made.file;
   out.arrays.resize(plan.arrays.size());
   for (std::uint32_t list = 0; list < lists.num_lists(); ++list) {
-    HEADRACE_ASSIGN(const FormatReader* const reader, lists.open(list, file));
+    HEADRACE_ASSIGN(const std::shared_ptr<const FormatReader> reader, lists.open(list, file));
     CompanionFile companion{lists.paths(list)[file], reader->file().fingerprint(), {}};
     std::vector<std::shared_ptr<ArrayReader>> opened;
     for (std::uint32_t a = 0; a < plan.arrays.size(); ++a) {
@@ -139,26 +140,27 @@ Result<SourceFile> open_unchecked(FileLists& lists, std::size_t file, const Fiel
       opened.push_back(out.arrays[a]);
       companion.arrays.push_back(a);
     }
-    lists.learn(list, opened);
+    lists.learn(list, file, *reader, opened);
     if (list == 0)
-      out.fingerprint = companion.fingerprint;
+      out.fingerprint = companion.fingerprint, made.attributes = reader->attributes();
     else
       out.companion_files.push_back(std::move(companion));
   }
-  return out;
+  return made;
 }
 
-Result<SourceFile> open_source_file(FileLists& lists, std::size_t file, const FieldPlan& plan) {
-  HEADRACE_ASSIGN(SourceFile out, open_unchecked(lists, file, plan));
+Result<OpenedFile> open_source_file(FileLists& lists, std::size_t file, const FieldPlan& plan) {
+  HEADRACE_ASSIGN(OpenedFile made, open_unchecked(lists, file, plan));
+  SourceFile& out = made.file;
   const auto own = std::ranges::find(plan.arrays, 0u, &FieldPlan::Array::list);
-  if (own == plan.arrays.end()) return out;
+  if (own == plan.arrays.end()) return made;
   const auto first = static_cast<std::size_t>(own - plan.arrays.begin());
   HEADRACE_TRY(check_lists(out, plan, lists, file));
   HEADRACE_TRY(merge_axes(out, plan));
   out.rows = out.arrays[first]->info().rows();
   HEADRACE_TRY(check_rows(out, plan, first));
   HEADRACE_TRY(check_fields(out, plan, lists, file));
-  return out;
+  return made;
 }
 
 Result<SourceFile> open_arrays(const FileLists& lists, const FormatReader& reader, std::size_t file,

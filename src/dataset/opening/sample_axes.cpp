@@ -34,7 +34,7 @@ std::size_t shared_axes(const Shape& a, const Shape& b, std::size_t most) {
 
 /// Return the shape of an array of the plan in the first file of its list.
 Result<Shape> first_shape(FileLists& lists, const FieldPlan::Array& array) {
-  HEADRACE_ASSIGN(const FormatReader* const reader, lists.open(array.list, 0));
+  HEADRACE_ASSIGN(const std::shared_ptr<const FormatReader> reader, lists.open(array.list, 0));
   const auto found = std::ranges::find(reader->arrays(), array.path, &ArrayInfo::path);
   if (found == reader->arrays().end())
     return Error(ErrorCode::kInternal, fmt::format("'{}' is planned but not listed", array.path));

@@ -8,6 +8,7 @@
 
 #include "base/text/number_text.h"
 #include "dataset/dataset_contents.h"
+#include "dataset/files/open_several.h"
 #include "dataset/recipe/refuse.h"
 #include "dataset/recipe/verb_options.h"
 #include "dataset/samples/span_lister.h"
@@ -69,14 +70,23 @@ Result<std::vector<TokenFile>> open_files(const std::vector<std::string>& paths,
   const token_files::TokenWords words = words_of(options);
   token_files::Manifests manifests;
   std::vector<TokenFile> files;
-  for (const std::string& path : paths) {
-    HEADRACE_ASSIGN(TokenFile file, token_files::open_token_file(path, words, manifests));
-    files.push_back(std::move(file));
+  struct Opened {
+    TokenFile file;
+    token_files::Manifests manifests;
+  };
+  const auto open = [&](std::size_t i) -> Result<Opened> {
+    Opened opened{{}, manifests};
+    HEADRACE_ASSIGN(opened.file, token_files::open_token_file(paths[i], words, opened.manifests));
+    return opened;
+  };
+  const auto take = [&](std::size_t i, Opened opened) -> Status {
+    manifests.merge(opened.manifests);
+    files.push_back(std::move(opened.file));
     HEADRACE_TRY(check_like_first(files[0], files.back()));
     if (options.check && files.back().vocab_size == 0 && files.back().checksums.empty())
       return Error(ErrorCode::kInvalidArgument,
                    "check=True needs the size of the vocabulary, and the file does not record it")
-          .with_file(path)
+          .with_file(paths[i])
           .with_hint("Give vocab_size= as well.");
     const auto go_on = [&] { return !options.progress || options.progress(files.size() - 1, paths.size()); };
     if (options.check) {
@@ -86,7 +96,9 @@ Result<std::vector<TokenFile>> open_files(const std::vector<std::string>& paths,
     }
     if (options.progress && !options.progress(files.size(), paths.size()))
       return Error(ErrorCode::kCancelled, fmt::format("stopped after {} of {} files", files.size(), paths.size()));
-  }
+    return {};
+  };
+  HEADRACE_TRY(open_several<Opened>(paths.size(), paths[0], open, take));
   return files;
 }
 

@@ -11,6 +11,7 @@
 
 #include "catalog/samples/cell_grid.h"
 #include "dataset/files/companion_files.h"
+#include "dataset/files/open_several.h"
 #include "dataset/files/paths.h"
 #include "dataset/opening/open_source_file.h"
 #include "dataset/recipe/refuse.h"
@@ -194,8 +195,8 @@ Result<std::shared_ptr<const Volumes::Impl>> open_them(const std::vector<std::st
   auto source = std::make_shared<Source>();
   auto made = std::make_shared<Volumes::Impl>();
   FileNotes notes;
-  for (std::size_t i = 0; i < files.size(); ++i) {
-    HEADRACE_ASSIGN(SourceFile file, open_unchecked(lists, i, plan));
+  const auto take = [&](std::size_t i, OpenedFile opened) -> Status {
+    SourceFile& file = opened.file;
     HEADRACE_TRY(check_elements(file, plan));
     HEADRACE_TRY(check_axes(file, source->files.empty() ? file : source->files[0]));
     HEADRACE_TRY(set_extents(
@@ -209,7 +210,10 @@ Result<std::shared_ptr<const Volumes::Impl>> open_them(const std::vector<std::st
     source->files.push_back(std::move(file));
     if (options.progress && !options.progress(i + 1, files.size()))
       return Error(ErrorCode::kCancelled, fmt::format("stopped after {} of {} files", i + 1, files.size()));
-  }
+    return {};
+  };
+  HEADRACE_TRY(open_several<OpenedFile>(
+      files.size(), files[0], [&](std::size_t i) { return open_unchecked(lists, i, plan); }, take));
   lists.save();
   source->notes = std::make_shared<const FileNotes>(std::move(notes));
   for (StoredColumn& column : plan.columns) column.shape.clear();

@@ -175,6 +175,7 @@ void Engine::note_thread_end() {
   if (alive_ > 0 || !left_behind_) return;
   lock.unlock();
   clean_up();
+  if (decoded_cache_) decoded_cache_->threads_ended();
   lock.lock();
   cleaned_up_ = true;
   const bool is_last = let_go_;
@@ -219,8 +220,7 @@ void Engine::tell_of_stuck_threads(std::uint32_t count) noexcept {
       decoded_cache_->notice(fmt::format(
           "{} thread{} of the loader of {} did not end within 5 s: a read does not return, or something very large is "
           "decoded. The memory that is used there comes back when that ends. Look at the file system that the files "
-          "are "
-          "on, and at dmesg.",
+          "are on, and at dmesg.",
           count, plural(count), source_.first_path()));
   } catch (const std::exception&) {  // no memory to say it
   }
