@@ -78,7 +78,10 @@ TEST_F(OpenSeveral, WhatIsThrownIsAnError) {
 }
 
 TEST_F(OpenSeveral, EndsWhereTakingEnds) {
-  const Status status = run([](std::size_t i) { return i == 5 ? Status(out_of_memory()) : Status(); });
+  const Status status = run([](std::size_t i) {
+    if (i == 5) std::this_thread::sleep_for(std::chrono::milliseconds(100));  // others go ahead
+    return i == 5 ? Status(out_of_memory()) : Status();
+  });
   EXPECT_EQ(status.error().code(), ErrorCode::kOutOfBudget);
   EXPECT_EQ(taken_.size(), 6U);
   EXPECT_LE(opened_, 6U + 64U + 1U);
