@@ -8,6 +8,11 @@ from __future__ import annotations
 _FORECAST = "forecasts come from 1.5 s of measuring, and a virtual machine drifts by 20 %; no case was looked at"
 _TOUCHED = "memory is touched for the first time, which a virtual machine hands out at about 1 GB/s"
 _UNKNOWN = "the cause was not looked for"
+_LATE = "repetitions differ by more than is missed (the first one, with the host's disk cold, is above 1)"
+_KEEPS = (
+    "its pool holds 89 % of the decoded volume, which is 576 MiB; Headrace gives the same memory to batches that wait, "
+    "and decodes 13.5 chunks a crop. So it is without lateness: 257 against 111 crops/s at 0 ms, with a pool of 432 MiB"
+)
 _DECODING = "decode threads alone reach 54,700 jets/s on this machine, and 82,000 where the reach was set"
 
 REASONS = {
@@ -46,5 +51,12 @@ REASONS = {
     "trainer_fit": "Lightning's own step takes 1 ms more than the loop's, also where batches lie in memory",
     "mel_spec_augment": "0.2 us a sample for draws, a copy and two stripes; 14 M/s without them",
     "device_consumer": "after a pause of 2 ms caches are cold: 29 us without a device and a pause",
+    "late_5_jets": f"{_LATE}; three pairs by hand had 0.88, 0.93 and 1.01",
+    "late_5_rows": f"{_LATE}; four pairs by hand had 0.86 to 0.91: the first batch comes 0.1 s later, of 1.4 s in all",
+    "late_5_crops": f"{_LATE}; 119 crops/s for 115 in a pair of 4 s by hand",
+    "late_20_jets": "the first batch comes after 0.99 s for 0.68, and an epoch takes 5 s",
+    "late_20_rows": "the first batch comes 0.2 to 0.3 s later, and an epoch takes 1.4 s",
+    "late_5_tensorstore": _KEEPS,
+    "late_20_tensorstore": _KEEPS,
     "parquet_open_again": "two thirds of it is `hr.open()`; then the first batch waits for its files",
 }
